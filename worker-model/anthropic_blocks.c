@@ -178,13 +178,13 @@ id_of(struct arena *arena, const struct value *id)
 /* A call that was malformed has text as its args: its answer says what was wrong with it. */
 static const struct value *
 tool_use(struct arena *arena, const struct value *call, const struct value *block,
-    const char *provider)
+    const struct ask *ask)
 {
 	const struct value *args = value_get(call, "args");
 
 	return value_map(arena, "type", text(arena, "tool_use"), "id",
 	    id_of(arena, value_get(call, "id")), "name",
-	    call_name(arena, provider, value_get(call, "name")), "input",
+	    call_name(ask, value_get(call, "name")), "input",
 	    value_is(args, VALUE_MAP) ? args : value_empty_map(), "caller",
 	    value_get(block, "caller"), "cache_control",
 	    value_get(block, "cache_control"), NULL);
@@ -206,7 +206,7 @@ has_tool_use(const struct value *content, const struct value *id)
 
 static void
 add_calls(struct value_list *list, const struct value *message, const char *key,
-    const char *provider)
+    const struct ask *ask)
 {
 	const struct value *calls = value_get(message, key);
 	const struct value *content = value_get(message, "content");
@@ -216,57 +216,50 @@ add_calls(struct value_list *list, const struct value *message, const char *key,
 		const struct value *call = value_at(calls, i);
 
 		if (!has_tool_use(content, value_get(call, "id")))
-			value_list_add(list, tool_use(list->arena, call, NULL, provider));
+			value_list_add(list, tool_use(list->arena, call, NULL, ask));
 	}
 }
 
 /* --- answers ------------------------------------------------------------------------- */
 
-/* Of a message that does not say whose it is, the answer is yes. */
 static bool
-is_own(const struct value *message, const char *provider)
+is_claude(const char *model)
 {
-	const struct value *said_by =
-	    value_get(value_get(message, "response_metadata"), "model_provider");
-
-	return said_by == NULL || value_text_is(said_by, provider);
-}
-
-/* Claude's signatures are good wherever one is asked. */
-static bool
-is_claudes(const struct value *message)
-{
-	const char *model =
-	    value_get_text(value_get(message, "response_metadata"), "model_name");
-
 	return model != NULL && strcasestr(model, "claude") != NULL;
 }
 
-/* A thought whose signature is not good there would be refused, and each request of the thread with it. */
+/* A thought whose signature is not good there would be refused, and each request of the thread with it. Claude's are good wherever
+ * one is asked, others' where they are asked again; who is no Claude and asked in these words may sign nothing, and want back what
+ * it has thought. Of a message
+ * that does not say whose it is, what is signed goes back. */
 static bool
 thought_goes_back(
-    const struct value *block, const struct value *message, const char *provider)
+    const struct value *block, const struct value *message, const struct ask *ask)
 {
-	bool own = is_own(message, provider);
-	const struct value *signature = value_get(block, "signature");
+	const struct value *by = value_get(message, "response_metadata");
+	const char *model = value_get_text(by, "model_name");
+	const struct value *provider = value_get(by, "model_provider");
+	bool own = value_text_is(provider, ask->provider);
+	bool is_signed = is_type(block, "redacted_thinking") ||
+			 value_size(value_get(block, "signature")) > 0;
 
-	if (own && strcmp(provider, "anthropic") != 0)
-		return is_type(block, "redacted_thinking") ||
-		       value_is(signature, VALUE_STR);
-	return (own || is_claudes(message)) &&
-	       (is_type(block, "redacted_thinking") ||
-		   (value_is(signature, VALUE_STR) && signature->size > 0));
+	if (is_claude(ask->model))
+		return is_signed &&
+		       (is_claude(model) || (model == NULL && (own || provider == NULL)));
+	return own ||
+	       (is_signed && (provider == NULL || is_claude(model) ||
+				 (model != NULL && strcmp(model, ask->model) == 0)));
 }
 
 /* Blocks that only this provider makes, and wants back as they were. */
 static bool
-goes_back(const struct value *block, const struct value *message, const char *provider)
+goes_back(const struct value *block, const struct value *message, const struct ask *ask)
 {
 	const char *type = value_get_text(block, "type");
 	size_t size = type == NULL ? 0 : strlen(type);
 
 	if (is_type(block, "thinking") || is_type(block, "redacted_thinking"))
-		return thought_goes_back(block, message, provider);
+		return thought_goes_back(block, message, ask);
 	return is_type(block, "server_tool_use") || is_type(block, "mcp_tool_use") ||
 	       is_type(block, "container_upload") || is_type(block, "compaction") ||
 	       (size > strlen("_tool_result") &&
@@ -289,7 +282,7 @@ is_repeated(const struct value *content, size_t index)
 
 static void
 add_answer_block(struct value_list *list, const struct value *message, size_t index,
-    const char *provider)
+    const struct ask *ask)
 {
 	const struct value *content = value_get(message, "content");
 	const struct value *block = content->items[index], *call;
@@ -302,28 +295,27 @@ add_answer_block(struct value_list *list, const struct value *message, size_t in
 		/* As it is now: a hook may have changed it, or taken it away. */
 		call = chat_call(message, value_get(block, "id"));
 		if (call != NULL && !is_repeated(content, index))
-			value_list_add(
-			    list, tool_use(list->arena, call, block, provider));
-	} else if (goes_back(block, message, provider)) {
+			value_list_add(list, tool_use(list->arena, call, block, ask));
+	} else if (goes_back(block, message, ask)) {
 		value_list_add(list, block);
 	}
 }
 
 void
 anthropic_add_answer(
-    struct value_list *list, const struct value *message, const char *provider)
+    struct value_list *list, const struct value *message, const struct ask *ask)
 {
 	const struct value *content = value_get(message, "content");
 	size_t i;
 
 	if (value_is(content, VALUE_ARRAY)) {
 		for (i = 0; i < content->size; i++)
-			add_answer_block(list, message, i, provider);
+			add_answer_block(list, message, i, ask);
 	} else {
 		anthropic_add_content(list, content);
 	}
-	add_calls(list, message, "tool_calls", provider);
-	add_calls(list, message, "invalid_tool_calls", provider);
+	add_calls(list, message, "tool_calls", ask);
+	add_calls(list, message, "invalid_tool_calls", ask);
 }
 
 void

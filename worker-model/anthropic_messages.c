@@ -15,7 +15,7 @@ struct turns {
 	struct value_list list;
 	struct value_list blocks;
 	const char *role; /* of the turn, one of these two; NULL: none yet */
-	const char *provider;
+	const struct ask *ask;
 };
 
 static bool
@@ -76,7 +76,7 @@ add_message(struct turns *turns, const struct value *message)
 	const char *role = ai ? assistant : user;
 
 	if (ai)
-		anthropic_add_answer(&blocks, message, turns->provider);
+		anthropic_add_answer(&blocks, message, turns->ask);
 	else if (chat_is(message, "tool"))
 		anthropic_add_result(&blocks, message);
 	else
@@ -115,12 +115,13 @@ without_blank_end(struct arena *arena, const struct value *turns)
 }
 
 const struct value *
-anthropic_messages(struct arena *arena, const char *provider,
-    const struct value *messages, struct value_list *system, const char **error_r)
+anthropic_messages(const struct ask *ask, const struct value *messages,
+    struct value_list *system, const char **error_r)
 {
-	struct turns turns = { .list = { .arena = arena },
-		.blocks = { .arena = arena },
-		.provider = provider };
+	struct arena *arena = ask->arena;
+	struct turns turns = {
+		.list = { .arena = arena }, .blocks = { .arena = arena }, .ask = ask
+	};
 	size_t i;
 
 	for (i = 0; i < value_size(messages); i++) {

@@ -6,11 +6,11 @@
 #ifndef ANTHROPIC_MESSAGES_H
 #define ANTHROPIC_MESSAGES_H
 
-#include "value.h"
+#include "provider.h"
 
-/* Returns the list for a request to provider, by its name. System messages may only stand in front: their blocks are added
+/* Returns the list for a request: ask's, but of these messages. System messages may only stand in front: their blocks are added
  * to system, a list. NULL with a reason in arena for a message that cannot be sent. */
-const struct value *anthropic_messages(struct arena *arena, const char *provider,
+const struct value *anthropic_messages(const struct ask *ask,
     const struct value *messages, struct value_list *system, const char **error_r);
 
 #endif

@@ -202,7 +202,7 @@ messages_of(const struct ask *ask, struct value_list *system, const char **error
 {
 	const struct value *control = value_get(ask->settings, "cache_control");
 	const struct value *messages =
-	    anthropic_messages(ask->arena, ask->provider, ask->messages, system, error_r);
+	    anthropic_messages(ask, ask->messages, system, error_r);
 
 	return messages == NULL || value_is_nil(control)
 		   ? messages

@@ -154,6 +154,7 @@ const struct value *
 bedrock_messages(const struct ask *ask, struct value_list *system, const char **error_r)
 {
 	struct value_list list = { .arena = ask->arena };
+	struct ask asked = *ask;
 
 	for (size_t i = 0; i < value_size(ask->messages); i++) {
 		const struct value *message = value_at(ask->messages, i);
@@ -164,6 +165,6 @@ bedrock_messages(const struct ask *ask, struct value_list *system, const char **
 				      : with_titles(ask->arena, message);
 		value_list_add(&list, message);
 	}
-	return anthropic_messages(
-	    ask->arena, ask->provider, value_list_end(&list), system, error_r);
+	asked.rules = "bedrock_converse";
+	return anthropic_messages(&asked, value_list_end(&list), system, error_r);
 }

@@ -180,11 +180,11 @@ static bool
 wants_signatures(const struct ask *ask)
 {
 	static const char gemini[] = "gemini-";
-	const char *version = ask->model + strlen(gemini);
+	const char *model = ask->model;
 
 	return strcmp(ask->provider, "google_genai") == 0 &&
-	       strncmp(ask->model, gemini, strlen(gemini)) == 0 && *version != '1' &&
-	       *version != '2';
+	       strncmp(model, gemini, strlen(gemini)) == 0 &&
+	       strchr("12", model[strlen(gemini)]) == NULL;
 }
 
 static const struct value *
@@ -196,43 +196,61 @@ unsigned_beside(struct arena *arena)
 	    NULL);
 }
 
-/* beside: by ids, or NULL. */
 static const struct value *
-call_of(const struct ask *ask, const struct value *call, const struct value *beside)
+call_of(const struct ask *ask, size_t index, const struct value *call,
+    const struct value *beside)
 {
 	struct arena *arena = ask->arena;
-	const char *id = value_get_text(call, "id"), *provider = ask->provider;
 
 	const struct value_pair function[] = {
-		{ VALUE_TEXT("name"),
-		    call_name(arena, provider, value_get(call, "name")) },
-		{ VALUE_TEXT("arguments"), openai_arguments(arena, call, provider) },
+		{ VALUE_TEXT("name"), call_name(ask, value_get(call, "name")) },
+		{ VALUE_TEXT("arguments"), openai_arguments(arena, call, ask->provider) },
 	};
 	const struct value_pair sent[] = {
-		{ VALUE_TEXT("id"), call_id(arena, provider, value_get(call, "id")) },
+		{ VALUE_TEXT("id"), call_id(ask, index, value_get(call, "id")) },
 		{ VALUE_TEXT("type"), VALUE_TEXT("function") },
 		{ VALUE_TEXT("function"),
 		    value_map_of(arena, function, COUNT(function)) },
-		{ VALUE_TEXT(OPENAI_BESIDE), beside == NULL && wants_signatures(ask)
-						 ? unsigned_beside(arena)
-					     : id == NULL ? NULL
-							  : value_get(beside, id) },
+		{ VALUE_TEXT(OPENAI_BESIDE), beside },
 	};
 	return value_map_of(arena, sent, COUNT(sent));
 }
 
+/* What goes beside the call that is the next one of list. By ids is what came with the message's; of several calls at once the first has
+ * the signature. */
 static const struct value *
-calls_of(const struct ask *ask, const struct value *message)
+beside_of(const struct ask *ask, const struct value_list *list, const struct value *call,
+    const struct value *by_ids)
 {
-	const struct value *beside = said_besides(message, OPENAI_BESIDE, ask->provider);
-	const struct value *calls = value_get(message, "tool_calls");
-	const struct value *invalid = value_get(message, "invalid_tool_calls");
-	struct value_list list = { .arena = ask->arena };
+	const char *id = value_get_text(call, "id");
+	const struct value *beside = id == NULL ? NULL : value_get(by_ids, id);
+
+	return beside == NULL && (by_ids == NULL || list->count == 0) &&
+		       wants_signatures(ask)
+		   ? unsigned_beside(ask->arena)
+		   : beside;
+}
+
+static void
+add_calls(struct value_list *list, const struct ask *ask, size_t index, const char *key)
+{
+	const struct value *message = value_at(ask->messages, index);
+	const struct value *by_ids = said_besides(message, OPENAI_BESIDE, ask->provider);
+	const struct value *calls = value_get(message, key);
 
 	for (size_t i = 0; i < value_size(calls); i++)
-		value_list_add(&list, call_of(ask, value_at(calls, i), beside));
-	for (size_t i = 0; i < value_size(invalid); i++)
-		value_list_add(&list, call_of(ask, value_at(invalid, i), beside));
+		value_list_add(
+		    list, call_of(ask, index, value_at(calls, i),
+			      beside_of(ask, list, value_at(calls, i), by_ids)));
+}
+
+static const struct value *
+calls_of(const struct ask *ask, size_t index)
+{
+	struct value_list list = { .arena = ask->arena };
+
+	add_calls(&list, ask, index, "tool_calls");
+	add_calls(&list, ask, index, "invalid_tool_calls");
 	return list.count > 0 ? value_list_end(&list) : NULL;
 }
 
@@ -280,11 +298,12 @@ thought_of(const struct value *message, const char *provider)
 }
 
 static const struct value *
-message_of(const struct ask *ask, const struct value *message, const struct value *role)
+message_of(const struct ask *ask, size_t index, const struct value *role)
 {
 	struct arena *arena = ask->arena;
 	const char *provider = ask->provider;
-	const struct value *calls = calls_of(ask, message);
+	const struct value *message = value_at(ask->messages, index);
+	const struct value *calls = calls_of(ask, index);
 	const struct value *content = content_of(arena, message, provider);
 	bool tool = chat_is(message, "tool"), ai = chat_is(message, "ai");
 
@@ -301,7 +320,7 @@ message_of(const struct ask *ask, const struct value *message, const struct valu
 		    said_besides(message, "reasoning_details", provider) },
 		{ VALUE_TEXT("tool_calls"), calls },
 		{ VALUE_TEXT("tool_call_id"),
-		    tool ? call_id(arena, provider, value_get(message, "tool_call_id"))
+		    tool ? call_id(ask, index, value_get(message, "tool_call_id"))
 			 : NULL },
 	};
 	return value_map_of(arena, sent, COUNT(sent));
@@ -328,7 +347,7 @@ sent_message(const struct ask *ask, size_t index, const char **error_r)
 	const struct value *role = role_of(message);
 
 	if (role != NULL)
-		return message_of(ask, message, role);
+		return message_of(ask, index, role);
 	*error_r =
 	    arena_printf(ask->arena, "messages[%zu].type: a model cannot be sent '%s'",
 		index, value_get_text(message, "type"));
@@ -341,8 +360,9 @@ keep(const struct ask *ask, const char **error_r)
 {
 	/* All that message_of goes by, but the message. */
 	written_in(
-	    ask->written, arena_printf(ask->arena, "chat completions %s%s", ask->provider,
-			      wants_signatures(ask) ? " signed" : ""));
+	    ask->written, arena_printf(ask->arena, "chat completions %s%s%s",
+			      ask->provider, wants_signatures(ask) ? " signed" : "",
+			      call_names_fit(ask) ? "" : " named"));
 	while (ask->written->count < value_size(ask->messages)) {
 		const struct value *sent =
 		    sent_message(ask, ask->written->count, error_r);

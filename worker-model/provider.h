@@ -52,12 +52,14 @@ enum ask_task {
 /* One attempt of one model call, after all wraps. Lent for the send. */
 struct ask {
 	struct arena *arena;
-	const char *provider;         /* "openai": what its answers say of themselves */
-	const char *model;            /* "gpt-4o" */
-	const char *system_prompt;    /* or NULL */
-	const struct value *messages; /* [message], proto/chat.h */
-	struct written *written;      /* what is kept of these as JSON; or NULL */
-	const struct value *tools;    /* [tool], proto/bodies.h */
+	const char *provider; /* "openai": what its answers say of themselves */
+	const char *
+	    rules; /* NULL: provider; else whose rules count (call_words.h), where that is a name of a user's choice */
+	const char *model;                   /* "gpt-4o" */
+	const char *system_prompt;           /* or NULL */
+	const struct value *messages;        /* [message], proto/chat.h */
+	struct written *written;             /* what is kept of these as JSON; or NULL */
+	const struct value *tools;           /* [tool], proto/bodies.h */
 	const struct value *tool_choice;     /* or NULL */
 	const struct value *response_format; /* or NULL */
 	const struct value *settings;        /* {temperature, ...}, or NULL */

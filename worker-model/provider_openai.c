@@ -132,6 +132,7 @@ azure_send(const struct endpoint *endpoint, const struct ask *ask, struct fault 
 {
 	struct ask asked = *ask;
 
+	asked.rules = provider_azure.name;
 	asked.settings = azure_settings(ask->arena, endpoint, ask->settings);
 	return openai_send(endpoint, &asked, fault_r);
 }

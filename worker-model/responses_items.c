@@ -156,16 +156,9 @@ add_own(struct items *items, const struct value *block)
 
 /* --- calls --------------------------------------------------------------------------- */
 
-static const struct value *
-id_of(const struct items *items, const struct value *id)
-{
-	return call_id_of_item(items->arena, items->reader->provider, id);
-}
-
 static bool
 has_call(const struct items *items, const struct value *id)
 {
-	id = id_of(items, id);
 	for (size_t i = 0; i < items->list.count; i++)
 		if (responses_call_of(items->list.items[i]) != NULL &&
 		    value_equal(value_get(items->list.items[i], "call_id"), id))
@@ -181,13 +174,12 @@ add_call(struct items *items, const struct value *call)
 	const struct value *more = value_get(items->message, "additional_kwargs");
 	bool known = has_ids(items) && value_is(id, VALUE_STR);
 
-	add_item(
-	    items, value_map(arena, "type", VALUE_TEXT("function_call"), "id",
-		       known ? value_get(value_get(more, CALL_IDS), id->text) : NULL,
-		       "call_id", id == NULL ? VALUE_TEXT("") : id_of(items, id), "name",
-		       call_name(arena, items->reader->provider, value_get(call, "name")),
-		       "arguments",
-		       openai_arguments(arena, call, items->reader->provider), NULL));
+	add_item(items,
+	    value_map(arena, "type", VALUE_TEXT("function_call"), "id",
+		known ? value_get(value_get(more, CALL_IDS), id->text) : NULL, "call_id",
+		id == NULL ? VALUE_TEXT("") : id, "name",
+		call_name(items->reader->ask, value_get(call, "name")), "arguments",
+		openai_arguments(arena, call, items->reader->provider), NULL));
 }
 
 /* The call as it is now: a hook may have changed it, or taken it away. Of two with one id the second has
@@ -204,7 +196,7 @@ add_call_block(struct items *items, const struct value *block)
 		add_call(items, call);
 		return;
 	}
-	block = responses_call_now(items->arena, block, call, items->reader->provider);
+	block = responses_call_now(items->reader->ask, block, call);
 	if (!has_ids(items) && is_type(block, "function_call"))
 		block = value_map_with(items->arena, block, "id", NULL);
 	add_item(items, block);
@@ -364,8 +356,7 @@ add_result(struct items *items, const struct responses_call *call)
 	    value_map(items->arena, "type",
 		call == NULL ? VALUE_TEXT("function_call_output")
 			     : value_str(items->arena, call->output),
-		"call_id", id_of(items, value_get(items->message, "tool_call_id")),
-		"output",
+		"call_id", value_get(items->message, "tool_call_id"), "output",
 		screen ? responses_screen(items->arena, content)
 		       : responses_output(items->arena, content),
 		"acknowledged_safety_checks",
@@ -442,9 +433,10 @@ responses_items_written(struct arena *arena, const struct responses_reader *read
 	size_t count = value_size(messages);
 
 	written_in(written,
-	    arena_printf(arena, "responses %s%s%s%s", reader->provider,
+	    arena_printf(arena, "responses %s%s%s%s%s", reader->provider,
 		reader->thinks ? " thinks" : "", reader->thinks_not ? " thinks-not" : "",
-		reader->keeps ? " keeps" : ""));
+		reader->keeps ? " keeps" : "",
+		call_names_fit(reader->ask) ? "" : " named"));
 	while (written->count < count) {
 		struct items items = { .arena = arena, .reader = reader };
 

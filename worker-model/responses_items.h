@@ -8,11 +8,11 @@
 #ifndef RESPONSES_ITEMS_H
 #define RESPONSES_ITEMS_H
 
-#include "value.h"
-#include "written.h"
+#include "provider.h"
 
 /* For whom items are. */
 struct responses_reader {
+	const struct ask *ask;
 	const char *provider; /* that is asked */
 	bool thinks;          /* the model takes a developer's word, not a system's */
 	bool thinks_not;      /* it refuses thoughts */

@@ -54,15 +54,17 @@ responses_call_args(struct arena *arena, const struct value *item)
 }
 
 const struct value *
-responses_call_now(struct arena *arena, const struct value *item,
-    const struct value *call, const char *provider)
+responses_call_now(
+    const struct ask *ask, const struct value *item, const struct value *call)
 {
+	struct arena *arena = ask->arena;
+	const char *provider = ask->provider;
 	const struct value *text = value_get(value_get(call, "args"), FREE_TEXT);
 
 	if (is_type(item, calls[SCREEN].type))
 		return item;
-	item = value_map_with(
-	    arena, item, "name", call_name(arena, provider, value_get(call, "name")));
+	item =
+	    value_map_with(arena, item, "name", call_name(ask, value_get(call, "name")));
 	if (is_type(item, calls[CUSTOM].type))
 		return value_map_with(arena, item, "input",
 		    value_is(text, VALUE_STR) ? text

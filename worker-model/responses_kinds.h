@@ -9,7 +9,7 @@
 #ifndef RESPONSES_KINDS_H
 #define RESPONSES_KINDS_H
 
-#include "value.h"
+#include "provider.h"
 
 /* How an item that the agent has to answer becomes a call, and what answers it. */
 struct responses_call {
@@ -24,9 +24,9 @@ const struct responses_call *responses_call_of(const struct value *item);
 const char *responses_call_name(const struct value *item);
 const struct value *responses_call_args(struct arena *arena, const struct value *item);
 
-/* Returns item, a call, as call has it now, in arena. */
-const struct value *responses_call_now(struct arena *arena, const struct value *item,
-    const struct value *call, const char *provider);
+/* Returns item, a call, as call has it now, in ask's arena. */
+const struct value *responses_call_now(
+    const struct ask *ask, const struct value *item, const struct value *call);
 
 /* True for blocks that only this API makes, and wants back as they were; calls are none of them. */
 bool responses_goes_back(const struct value *block);

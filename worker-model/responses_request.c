@@ -230,7 +230,8 @@ static int
 add_input(struct value_fields *fields, const struct ask *ask,
     const struct value *settings, const char **error_r)
 {
-	struct responses_reader reader = { .provider = ask->provider,
+	struct responses_reader reader = { .ask = ask,
+		.provider = ask->provider,
 		.thinks = openai_thinks(ask->model),
 		.thinks_not = openai_thinks_not(ask->model),
 		.keeps = keeps(settings) };

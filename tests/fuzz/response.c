@@ -140,7 +140,12 @@ check_item(const struct value *items, size_t at)
 static void
 check_items(struct arena *arena, const struct value *messages, bool keeps)
 {
-	const struct responses_reader reader = { .provider = NAME, .keeps = keeps };
+	const struct ask ask = {
+		.arena = arena, .provider = NAME, .model = "m", .messages = messages
+	};
+	const struct responses_reader reader = {
+		.ask = &ask, .provider = NAME, .keeps = keeps
+	};
 	const char *error = NULL;
 	const struct value *items =
 	    responses_items(arena, &reader, NULL, messages, &error);
@@ -184,10 +189,12 @@ check_sent(struct arena *arena, const struct value *message)
 	    chat_answer_dangling(arena, value_array(arena, twice, 2));
 	struct value_list system = { .arena = arena };
 	const char *error = NULL;
-	const struct value *turns = anthropic_messages(arena, messages, &system, &error);
+	const struct ask ask = {
+		.arena = arena, .provider = "openai", .model = "m", .messages = messages
+	};
+	const struct value *turns = anthropic_messages(&ask, messages, &system, &error);
 
-	if (turns == NULL ||
-	    openai_messages(arena, "fuzz", NULL, messages, &error) == NULL)
+	if (turns == NULL || openai_messages(&ask, &error) == NULL)
 		abort();
 	for (size_t i = 0; i < value_size(turns); i++)
 		check_turn(turns, i);

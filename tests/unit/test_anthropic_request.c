@@ -134,25 +134,6 @@ static const struct {
 	    "[{'role':'assistant','content':[{'type':'thinking','thinking':'hm','"
 	    "signature':'S'},{'type':'tool_use','id':'c1','name':'f','input':{}},{'type':"
 	    "'tool_use','id':'c2','name':'f','input':{}}]}]" },
-	/* thoughts: without a signature; Claude's, whoever was asked for it; another's; each with what is left of its message */
-	{ "{'type':'ai','content':[{'type':'thinking','thinking':'hm','signature':''},{'"
-	  "type':'text','text':'a'}],'response_metadata':{'model_provider':'anthropic'}},"
-	  "{'type':'human','content':'x'},{'type':'ai','content':[{'type':'thinking',"
-	  "'thinking':'hm','signature':'S'},{'type':'redacted_thinking','data':'D'},{'"
-	  "type':'text','text':'b'}],'response_"
-	  "metadata':{'model_provider':'gateway','model_name':'eu.anthropic.claude-x'}},"
-	  "{'type':'human','content':'y'},{'type':'ai','content':[{'type':'thinking',"
-	  "'thinking':'hm','signature':'S'},{'type':'redacted_thinking','data':'D'},{'"
-	  "type':'text','text':'c'}],'response_"
-	  "metadata':{'model_provider':'gateway','model_name':'glm-5'}}",
-	    "[{'role':'assistant','content':[{'type':'text','text':'a'}]},{'role':'user',"
-	    "'"
-	    "content':[{'type':'text','text':'x'}]},{'role':'assistant','content':[{'"
-	    "type'"
-	    ":'thinking','thinking':'hm','signature':'S'},{'type':'redacted_thinking','"
-	    "data':'D'},{'type':'text','text':'b'}]},"
-	    "{'role':'user','content':[{'type':'text','text':'y'}]},{'role':'assistant','"
-	    "content':[{'type':'text','text':'c'}]}]" },
 	/* a name that the model made up */
 	{ "{'type':'ai','content':'','tool_calls':[{'name':'web.search','args':{},'id':"
 	  "'c1'}]}",
@@ -487,22 +468,39 @@ END_TEST
 
 TCase *tcase_anthropic_request(void);
 
-/* Some that speak like Anthropic sign nothing, and want it back. */
-START_TEST(what_another_server_thought_goes_back_to_it)
+/* By whom, whose model, who is asked for which, and whether it goes back: with a signature, and without. */
+static const struct {
+	const char *by, *model, *provider, *asked;
+	bool is_signed, goes_back;
+} thoughts[] = {
+	{ "anthropic", "claude-x", "anthropic", "claude-x", true, true },
+	{ "anthropic", "claude-x", "anthropic", "claude-x", false, false },
+	{ "gateway", "eu.anthropic.claude-x", "anthropic", "claude-y", true, true },
+	{ "gateway", "glm-5", "anthropic", "claude-x", true, false },
+	{ "gateway", "glm-5", "gateway", "claude-x", false, false },
+	/* Some that speak like Anthropic sign nothing, and want it back. */
+	{ "gateway", "glm-5", "gateway", "glm-5", false, true },
+	{ "anthropic", "mimo", "anthropic", "mimo", false, true },
+	{ "other", "glm-5", "gateway", "glm-5", false, false },
+	{ "other", "glm-5", "gateway", "kimi", true, false },
+};
+
+START_TEST(a_thought_goes_back_where_it_may_be_good)
 {
 	struct ask ask = ask_from(literal(arena,
-	    "{'messages':[{'type':'ai','content':[{'type':'thinking','thinking':'hm',"
-	    "'signature':''},{'type':'text','text':'a'}],'response_metadata':{'model_"
-	    "provider':'gateway'}}]}"));
+	    arena_printf(arena,
+		"{'messages':[{'type':'ai','content':[{'type':'thinking','thinking':'hm',"
+		"'signature':'%s'},{'type':'text','text':'a'}],'response_metadata':{"
+		"'model_provider':'%s','model_name':'%s'}}]}",
+		thoughts[_i].is_signed ? "S" : "", thoughts[_i].by, thoughts[_i].model)));
 	const char *error = NULL;
 	const struct value *sent;
 
-	ask.provider = "gateway";
+	ask.provider = thoughts[_i].provider;
+	ask.model = thoughts[_i].asked;
 	sent = value_get(anthropic_request(&ask, false, &error), "messages");
-	ck_assert_uint_eq(value_size(value_get(value_at(sent, 0), "content")), 2);
-	ask.provider = "other";
-	sent = value_get(anthropic_request(&ask, false, &error), "messages");
-	ck_assert_uint_eq(value_size(value_get(value_at(sent, 0), "content")), 1);
+	ck_assert_uint_eq(value_size(value_get(value_at(sent, 0), "content")),
+	    1 + thoughts[_i].goes_back);
 }
 END_TEST
 
@@ -525,6 +523,7 @@ tcase_anthropic_request(void)
 	tcase_add_loop_test(
 	    tcase, of_too_many_marks_the_oldest_are_left_out, 0, COUNT(marked));
 	tcase_add_test(tcase, a_schema_is_closed_and_without_what_is_refused);
-	tcase_add_test(tcase, what_another_server_thought_goes_back_to_it);
+	tcase_add_loop_test(tcase, a_thought_goes_back_where_it_may_be_good, 0,
+	    sizeof thoughts / sizeof *thoughts);
 	return tcase;
 }

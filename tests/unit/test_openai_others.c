@@ -128,6 +128,26 @@ START_TEST(what_came_with_a_call_goes_back_with_it)
 }
 END_TEST
 
+/* The first of several has the signature; a hook may have taken that one away. */
+START_TEST(the_first_call_has_a_signature)
+{
+	struct ask ask = ask_from(literal(arena,
+	    "{'messages':[{'type':'ai','content':'','tool_calls':[{'name':'g','args':{},"
+	    "'id':'c2'},{'name':'h','args':{},'id':'c3'}],'additional_kwargs':{'extra_"
+	    "content':{'c1':{'google':{'thought_signature':'S'}}}},'response_metadata':{"
+	    "'model_provider':'google_genai'}}]}"));
+	const char *error = NULL;
+	const struct value *sent, *calls;
+
+	ask.provider = "google_genai";
+	ask.model = "gemini-3-flash";
+	sent = value_get(openai_request(&ask, false, &error), "messages");
+	calls = value_get(value_at(sent, 0), "tool_calls");
+	ck_assert(value_has(value_at(calls, 0), "extra_content"));
+	ck_assert(!value_has(value_at(calls, 1), "extra_content"));
+}
+END_TEST
+
 /* Of those that another model made, or its older ones, it has sent none. */
 START_TEST(google_is_sent_calls_of_others_with_what_stands_for_a_signature)
 {
@@ -197,6 +217,8 @@ START_TEST(a_name_of_a_tool_is_sent_as_its_provider_takes_it)
 		{ "deepseek", "add<|channel|>x", "add__channel__x" },
 		{ "mistralai", "caf\xc3\xa9", "caf__" },
 		{ "google_genai", "ns:web.search$", "ns:web.search_" },
+		{ "google_genai", "7zip", "_zip" },
+		{ "openai", "7zip", "7zip" },
 		{ "vllm", "web.search", "web.search" },
 		{ "together", "web.search", "web.search" },
 		{ "openai", "", "" },
@@ -206,15 +228,23 @@ START_TEST(a_name_of_a_tool_is_sent_as_its_provider_takes_it)
 		    "a123456789b123456789c123456789d123456789e123456789f123456789g123" },
 	};
 
-	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
-		const struct value *name = value_str(arena, names[i].given);
+	struct ask ask = { .arena = arena, .model = "m" };
 
+	for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+		ask.provider = names[i].provider;
 		ck_assert_str_eq(
-		    value_text(call_name(arena, names[i].provider, name)), names[i].sent);
-		ck_assert(value_equal(call_name(arena, "anthropic", name),
-		    call_name(arena, "openai", name)));
+		    value_text(call_name(&ask, value_str(arena, names[i].given))),
+		    names[i].sent);
 	}
-	ck_assert_ptr_null(call_name(arena, "openai", NULL));
+	ck_assert_ptr_null(call_name(&ask, NULL));
+	/* A provider of a kind that is known, under a name of its user's choice. */
+	ask.provider = "west";
+	ask.rules = "azure_openai";
+	ck_assert_str_eq(value_text(call_name(&ask, value_str(arena, "a.b"))), "a_b");
+	/* Who is offered such a tool takes such names. */
+	ask.tools = literal(arena, "[{'name':'fine'},{'name':'web.search'}]");
+	ck_assert_str_eq(value_text(call_name(&ask, value_str(arena, "a.b"))), "a.b");
+	ck_assert(!call_names_fit(&ask));
 }
 END_TEST
 
@@ -295,23 +325,39 @@ START_TEST(mistral_is_sent_ids_as_it_makes_them)
 }
 END_TEST
 
-/* Gateways make them, with what belongs elsewhere behind them; OpenAI's chat completions take 40 bytes, its responses 64. */
+/* Gateways make them, with what belongs elsewhere behind them; OpenAI's chat completions take 40 bytes. */
 START_TEST(long_ids_of_calls_are_sent_short)
 {
-	const struct value *longer = value_printf(arena, "call_%060d", 1),
-			   *longest = value_printf(arena, "call_%061d", 1);
-	const struct value *sent = call_id(arena, "openai", longest);
+	static const char *const ends[] = { "openai", "azure_openai", "groq", "west" };
+	const char *longest = arena_printf(arena, "call_%060d", 1);
+	const struct value *given = literal(arena,
+	    arena_printf(arena,
+		"{'messages':[{'type':'ai','content':'','tool_calls':[{'name':'f','args':"
+		"{},"
+		"'id':'%s'},{'name':'f','args':{},'id':'call_2'}],'response_metadata':{"
+		"'model_provider':'gateway'}},{'type':'tool','content':'x','tool_call_id'"
+		":"
+		"'%s'}]}",
+		longest, longest));
+	struct ask ask = ask_from(given);
+	const char *error = NULL, *id;
+	const struct value *sent, *calls;
 
-	ck_assert_uint_le(sent->size, 40);
-	ck_assert(value_equal(sent, call_id(arena, "azure_openai", longest)));
-	ck_assert(!value_equal(sent, call_id(arena, "openai", longer)));
-	ck_assert(value_equal(longest, call_id(arena, "groq", longest)));
-	ck_assert_uint_le(call_id_of_item(arena, "openai", longest)->size, 64);
-	ck_assert(
-	    value_equal(call_id_of_item(arena, "openai",
-			    VALUE_TEXT("call_0123456789012345678901234567890123456789")),
-		VALUE_TEXT("call_0123456789012345678901234567890123456789")));
-	ck_assert(value_equal(call_id_of_item(arena, "gateway", longest), longest));
+	for (size_t i = 0; i < sizeof ends / sizeof *ends; i++) {
+		ask.provider = ends[i];
+		ask.rules = i == 3 ? "azure_openai" : NULL;
+		sent = value_get(openai_request(&ask, false, &error), "messages");
+		calls = value_get(value_at(sent, 0), "tool_calls");
+		id = value_get_text(value_at(calls, 0), "id");
+		ck_assert(i == 2 ? strcmp(id, longest) == 0 : strlen(id) <= 40);
+		ck_assert_str_eq(value_get_text(value_at(sent, 1), "tool_call_id"), id);
+		ck_assert_str_eq(value_get_text(value_at(calls, 1), "id"), "call_2");
+	}
+	/* One that it has made itself it knows: that of a gateway may have more in it. */
+	ask.provider = "gateway";
+	ask.rules = "openai";
+	sent = value_get(openai_request(&ask, false, &error), "messages");
+	ck_assert_str_eq(value_get_text(value_at(sent, 1), "tool_call_id"), longest);
 }
 END_TEST
 
@@ -330,6 +376,7 @@ tcase_openai_others(void)
 	tcase_add_test(tcase, long_ids_of_calls_are_sent_short);
 	tcase_add_test(
 	    tcase, google_is_sent_calls_of_others_with_what_stands_for_a_signature);
+	tcase_add_test(tcase, the_first_call_has_a_signature);
 	tcase_add_test(tcase, other_servers_are_sent_no_empty_answer);
 	tcase_add_test(tcase, a_name_of_a_tool_is_sent_as_its_provider_takes_it);
 	return tcase;
