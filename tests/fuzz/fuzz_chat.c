@@ -62,7 +62,12 @@ check_messages(struct arena *arena, const struct value *messages)
 	    value_size(merged))
 		abort();
 	error = NULL;
-	if (openai_messages(arena, "openai", "Be kind.", merged, &error) == NULL &&
+	if (openai_messages(&(struct ask){ .arena = arena,
+				.provider = "openai",
+				.model = "m",
+				.system_prompt = "Be kind.",
+				.messages = merged },
+		&error) == NULL &&
 	    error == NULL)
 		abort();
 }
