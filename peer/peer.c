@@ -368,10 +368,12 @@ greet_again(struct peer *peer)
 	peer->greet_wait_ms *= 2;
 	if (peer->greet_wait_ms > HELLO_WAIT_MS_MAX)
 		peer->greet_wait_ms = HELLO_WAIT_MS_MAX;
-	if (peer->up)
+	if (peer->up) {
+		say(peer, MSG_PING); /* as in peer_set_services */
 		say_hello(peer);
-	else
+	} else {
 		connect_anew(peer);
+	}
 }
 
 static void
