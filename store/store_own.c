@@ -65,16 +65,14 @@ rollback_for(const struct value *head, const char *run)
 	return strtoll(version, NULL, 10);
 }
 
-/* bytes: as Redis has answered, nil when it has what is kept. Without a head they are of a copy that has not ended: where it comes
- * to nothing, they go (own.lua). */
+/* bytes: as Redis has answered, nil when it has what is kept. Without a head, a copy's, which go where it comes to nothing. */
 static void
 read_messages(struct store *store, struct arena *arena, const char *thread,
     const struct warm_thread *kept, const struct value *bytes, struct store_claim *claim)
 {
-	claim->kept = NULL;
-	if (kept != NULL && value_is_nil(bytes)) {
+	claim->kept = kept != NULL && value_is_nil(bytes) ? kept : NULL;
+	if (claim->kept != NULL) {
 		warm_claimed(store->warm, kept, claim->epoch);
-		claim->kept = kept;
 	} else if (store->warm != NULL && !value_is_nil(claim->head) &&
 		   value_size(bytes) >= WARM_MESSAGES_MIN) {
 		claim->kept = warm_read(

@@ -222,16 +222,15 @@ add_calls(struct value_list *list, const struct value *message, const char *key,
 
 /* --- answers ------------------------------------------------------------------------- */
 
-static bool
-is_claude(const char *model)
+bool
+anthropic_is_claude(const char *model)
 {
 	return model != NULL && strcasestr(model, "claude") != NULL;
 }
 
 /* A thought whose signature is not good there would be refused, and each request of the thread with it. Claude's are good wherever
  * one is asked, others' where they are asked again; who is no Claude and asked in these words may sign nothing, and want back what
- * it has thought. Of a message
- * that does not say whose it is, what is signed goes back. */
+ * it has thought. Of a message that does not say whose it is, what is signed goes back. */
 static bool
 thought_goes_back(
     const struct value *block, const struct value *message, const struct ask *ask)
@@ -243,11 +242,11 @@ thought_goes_back(
 	bool is_signed = is_type(block, "redacted_thinking") ||
 			 value_size(value_get(block, "signature")) > 0;
 
-	if (is_claude(ask->model))
-		return is_signed &&
-		       (is_claude(model) || (model == NULL && (own || provider == NULL)));
+	if (anthropic_is_claude(ask->model))
+		return is_signed && (anthropic_is_claude(model) ||
+					(model == NULL && (own || provider == NULL)));
 	return own ||
-	       (is_signed && (provider == NULL || is_claude(model) ||
+	       (is_signed && (provider == NULL || anthropic_is_claude(model) ||
 				 (model != NULL && strcmp(model, ask->model) == 0)));
 }
 

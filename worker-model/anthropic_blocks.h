@@ -14,6 +14,9 @@ void anthropic_add_content(struct value_list *list, const struct value *content)
 void anthropic_add_answer(
     struct value_list *list, const struct value *message, const struct ask *ask);
 
+/* Whether that is one, wherever it is served; NULL: no. */
+bool anthropic_is_claude(const char *model);
+
 /* Adds what answers a call. */
 void anthropic_add_result(struct value_list *list, const struct value *message);
 

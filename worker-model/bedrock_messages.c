@@ -2,6 +2,7 @@
 
 #include <string.h>
 
+#include "anthropic_blocks.h"
 #include "anthropic_messages.h"
 #include "chat.h"
 
@@ -9,12 +10,6 @@ static bool
 is_type(const struct value *block, const char *type)
 {
 	return value_text_is(value_get(block, "type"), type);
-}
-
-static bool
-is_claude(const char *model)
-{
-	return strcasestr(model, "claude") != NULL;
 }
 
 /* --- thoughts ------------------------------------------------------------------------ */
@@ -27,7 +22,7 @@ may_go_back(const struct value *message, const char *model)
 	    value_get_text(value_get(message, "response_metadata"), "model_name");
 
 	return said_by == NULL || strcmp(said_by, model) == 0 ||
-	       (is_claude(said_by) && is_claude(model));
+	       (anthropic_is_claude(said_by) && anthropic_is_claude(model));
 }
 
 /* NULL: it does not go back. */
@@ -77,7 +72,7 @@ sent(const struct ask *ask, const struct value *message, const struct value *blo
 		return may_go_back(message, ask->model) ? thought(ask->arena, block)
 							: NULL;
 	if (is_type(block, "thinking") || is_type(block, "redacted_thinking"))
-		return is_claude(ask->model) ? block : NULL;
+		return anthropic_is_claude(ask->model) ? block : NULL;
 	if (!is_of_tools(block))
 		return block;
 	return is_own(message, ask) && (is_type(block, "server_tool_use") ||

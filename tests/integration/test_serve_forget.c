@@ -128,6 +128,36 @@ START_TEST(what_was_rolled_back_is_deleted)
 }
 END_TEST
 
+static size_t
+messages_of(const char *thread)
+{
+	return value_size(value_get(value_get(state_of(thread), "values"), "messages"));
+}
+
+/* It stands where it stood: there is nothing to go on with, and a copy has no more. */
+START_TEST(what_was_rolled_back_is_not_gone_on_with)
+{
+	const char *id = serve_thread(), *run, *copy;
+
+	serve_run_end(id, serve_run(id, "quick", ""));
+	run = serve_run(id, "slow", "");
+	serve_run_wait(id, run, "running");
+	while (messages_of(id) == 2)
+		continue;
+	ASK(.path =
+		serve_text("/threads/%s/runs/%s/cancel?wait=1&action=rollback", id, run),
+	    .body = "");
+	copy = value_get_text(
+	    serve_post(serve_text("/threads/%s/copy", id), "{}", 200), "thread_id");
+	ck_assert_uint_eq(messages_of(copy), 2);
+	run = value_get_text(serve_post(serve_text("/threads/%s/runs", id),
+				 "{'assistant_id': 'quick', 'input': null}", 200),
+	    "run_id");
+	ck_assert_str_eq(serve_run_end(id, run), "success");
+	ck_assert_uint_eq(messages_of(id), 2);
+}
+END_TEST
+
 /* What goes on as well as what waits; it is the same where the next run does not come. */
 START_TEST(what_makes_way_by_rollback_is_deleted)
 {
@@ -277,6 +307,7 @@ tcase_serve_forget(void)
 	tcase_add_test(tcase, it_goes_and_leaves_the_thread);
 	tcase_add_test(tcase, what_goes_on_or_waits_is_not_deleted);
 	tcase_add_test(tcase, what_was_rolled_back_is_deleted);
+	tcase_add_test(tcase, what_was_rolled_back_is_not_gone_on_with);
 	tcase_add_test(tcase, what_makes_way_by_rollback_is_deleted);
 	tcase_add_test(tcase, what_it_asks_stays_asked);
 	tcase_add_test(tcase, by_its_key_it_is_begun_again);

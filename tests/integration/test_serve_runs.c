@@ -255,30 +255,6 @@ START_TEST(a_run_is_rolled_back)
 }
 END_TEST
 
-/* It stands where it stood: there is nothing to go on with, and a copy has no more. */
-START_TEST(what_was_rolled_back_is_not_gone_on_with)
-{
-	const char *id = serve_thread(), *run, *copy;
-
-	serve_run_end(id, serve_run(id, "quick", ""));
-	run = serve_run(id, "slow", "");
-	serve_run_wait(id, run, "running");
-	while (messages_of(id) == 2)
-		continue;
-	ASK(.path =
-		serve_text("/threads/%s/runs/%s/cancel?wait=1&action=rollback", id, run),
-	    .body = "");
-	copy = value_get_text(
-	    serve_post(serve_text("/threads/%s/copy", id), "{}", 200), "thread_id");
-	ck_assert_uint_eq(messages_of(copy), 2);
-	run = value_get_text(serve_post(serve_text("/threads/%s/runs", id),
-				 "{'assistant_id': 'quick', 'input': null}", 200),
-	    "run_id");
-	ck_assert_str_eq(serve_run_end(id, run), "success");
-	ck_assert_uint_eq(messages_of(id), 2);
-}
-END_TEST
-
 START_TEST(a_thread_that_is_busy_takes_a_run_or_not)
 {
 	const char *id = serve_thread(), *run = serve_run(id, "slow", ""), *next;
@@ -511,7 +487,6 @@ tcase_serve_runs(void)
 	tcase_add_test(tcase, a_run_that_fails_says_why);
 	tcase_add_test(tcase, a_run_is_cancelled);
 	tcase_add_test(tcase, a_run_is_rolled_back);
-	tcase_add_test(tcase, what_was_rolled_back_is_not_gone_on_with);
 	tcase_add_test(tcase, a_run_may_say_itself_where_it_pauses);
 	tcase_add_test(tcase, a_thread_that_is_busy_takes_a_run_or_not);
 	tcase_add_test(tcase, what_a_run_asks_is_answered);

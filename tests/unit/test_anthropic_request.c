@@ -468,42 +468,6 @@ END_TEST
 
 TCase *tcase_anthropic_request(void);
 
-/* By whom, whose model, who is asked for which, and whether it goes back: with a signature, and without. */
-static const struct {
-	const char *by, *model, *provider, *asked;
-	bool is_signed, goes_back;
-} thoughts[] = {
-	{ "anthropic", "claude-x", "anthropic", "claude-x", true, true },
-	{ "anthropic", "claude-x", "anthropic", "claude-x", false, false },
-	{ "gateway", "eu.anthropic.claude-x", "anthropic", "claude-y", true, true },
-	{ "gateway", "glm-5", "anthropic", "claude-x", true, false },
-	{ "gateway", "glm-5", "gateway", "claude-x", false, false },
-	/* Some that speak like Anthropic sign nothing, and want it back. */
-	{ "gateway", "glm-5", "gateway", "glm-5", false, true },
-	{ "anthropic", "mimo", "anthropic", "mimo", false, true },
-	{ "other", "glm-5", "gateway", "glm-5", false, false },
-	{ "other", "glm-5", "gateway", "kimi", true, false },
-};
-
-START_TEST(a_thought_goes_back_where_it_may_be_good)
-{
-	struct ask ask = ask_from(literal(arena,
-	    arena_printf(arena,
-		"{'messages':[{'type':'ai','content':[{'type':'thinking','thinking':'hm',"
-		"'signature':'%s'},{'type':'text','text':'a'}],'response_metadata':{"
-		"'model_provider':'%s','model_name':'%s'}}]}",
-		thoughts[_i].is_signed ? "S" : "", thoughts[_i].by, thoughts[_i].model)));
-	const char *error = NULL;
-	const struct value *sent;
-
-	ask.provider = thoughts[_i].provider;
-	ask.model = thoughts[_i].asked;
-	sent = value_get(anthropic_request(&ask, false, &error), "messages");
-	ck_assert_uint_eq(value_size(value_get(value_at(sent, 0), "content")),
-	    1 + thoughts[_i].goes_back);
-}
-END_TEST
-
 TCase *
 tcase_anthropic_request(void)
 {
@@ -523,7 +487,5 @@ tcase_anthropic_request(void)
 	tcase_add_loop_test(
 	    tcase, of_too_many_marks_the_oldest_are_left_out, 0, COUNT(marked));
 	tcase_add_test(tcase, a_schema_is_closed_and_without_what_is_refused);
-	tcase_add_loop_test(tcase, a_thought_goes_back_where_it_may_be_good, 0,
-	    sizeof thoughts / sizeof *thoughts);
 	return tcase;
 }

@@ -147,6 +147,20 @@ START_TEST(a_worker_with_room_serves_its_services_in_turn)
 }
 END_TEST
 
+/* A broker that may hold so many bytes of bodies. */
+static void
+start_with_bodies(size_t bytes_max)
+{
+	struct core_options options = core_defaults;
+
+	bench_end(&bench);
+	options.session = "f";
+	options.name = "b";
+	options.bodies_bytes_max = bytes_max;
+	bench_start_with(&bench, &options);
+	bench_coordinator(&bench, C);
+}
+
 /* --- queues --------------------------------------------------------------------------- */
 
 static void
@@ -238,14 +252,7 @@ END_TEST
 /* No more than the share of the memory that is for them; a worker's own is in the place of its last one. */
 START_TEST(what_workers_say_of_their_tools_does_not_fill_the_memory)
 {
-	struct core_options options = core_defaults;
-
-	bench_end(&bench);
-	options.session = "f";
-	options.name = "b";
-	options.bodies_bytes_max = 800; /* a body is 100 here */
-	bench_start_with(&bench, &options);
-	bench_coordinator(&bench, C);
+	start_with_bodies(800); /* a body is 100 here */
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_worker(&bench, W + 1, "tool:a", 1);
 	bench_worker(&bench, W + 2, "tool:b", 1);
@@ -350,14 +357,7 @@ END_TEST
 
 START_TEST(too_many_bytes_in_bodies_answer_busy)
 {
-	struct core_options options = core_defaults;
-
-	bench_end(&bench);
-	options.session = "f";
-	options.name = "b";
-	options.bodies_bytes_max = 250; /* a body is 100 here */
-	bench_start_with(&bench, &options);
-	bench_coordinator(&bench, C);
+	start_with_bodies(250); /* a body is 100 here */
 	bench_call(&bench, C, "c1", "tool:a");
 	bench_call(&bench, C, "c2", "tool:a");
 	bench_call(&bench, C, "c3", "tool:a");
@@ -369,15 +369,7 @@ END_TEST
 /* Nor are results that nobody asked for a way to fill the memory. Their worker keeps them. */
 START_TEST(too_many_bytes_in_bodies_adopt_no_result)
 {
-	struct core_options options = core_defaults;
-
-	bench_end(&bench);
-	options.session = "f";
-	options.name = "b";
-	options.bodies_bytes_max =
-	    450; /* a body is 100 here, the worker's catalog, too */
-	bench_start_with(&bench, &options);
-	bench_coordinator(&bench, C);
+	start_with_bodies(450); /* a body is 100 here, the worker's catalog, too */
 	bench_worker(&bench, W, "tool:a", 1);
 	bench_about(&bench, W, MSG_RESULT, "c1");
 	bench_about(&bench, W, MSG_RESULT, "c2");

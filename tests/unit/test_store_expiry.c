@@ -340,35 +340,6 @@ START_TEST(a_long_thread_is_pruned_in_steps)
 }
 END_TEST
 
-/* Whoever else prunes a thread changes nothing of when its time is over. */
-static void
-play_pruned_by_hand(void)
-{
-	struct store_pruned pruned;
-
-	trial_hset("t:t", "ttl", "600000 delete");
-	trial_submit("t", "r1");
-	trial_hset("t:t", "ttl", "600000 delete");
-	end_run("success");
-	ck_assert(!value_is_nil(trial_ask("ZSCORE", key("ttl"), "t")));
-	ck_assert_int_eq(
-	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
-	ck_assert(!value_is_nil(trial_ask("ZSCORE", key("ttl"), "t")));
-	trial_hset("t:t", "ttl", "600000 keep_latest");
-	ck_assert_int_eq(
-	    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
-	ck_assert(!value_is_nil(trial_ask("ZSCORE", key("ttl"), "t")));
-	make_due("delete");
-	expire();
-	ck_assert(!is_there());
-}
-
-START_TEST(pruning_by_hand_leaves_a_threads_time)
-{
-	trial_play(play_pruned_by_hand);
-}
-END_TEST
-
 static const char *
 prune_at(const char *stamp, const char *number)
 {
@@ -521,7 +492,6 @@ tcase_store_expiry(void)
 	tcase_add_test(tcase, one_look_tells_what_is_due);
 	tcase_add_test(tcase, a_damaged_thread_keeps_no_other);
 	tcase_add_test(tcase, a_long_thread_is_pruned_in_steps);
-	tcase_add_test(tcase, pruning_by_hand_leaves_a_threads_time);
 	tcase_add_test(tcase, another_thread_of_that_name_is_not_pruned);
 	tcase_add_test(tcase, of_a_thread_with_many_runs_some_go_at_a_time);
 	tcase_add_test(tcase, so_it_ends_when_its_time_is_over);

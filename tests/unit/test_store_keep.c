@@ -335,6 +335,34 @@ START_TEST(who_waits_for_an_answer_does_not_expire)
 }
 END_TEST
 
+/* Whoever else prunes a thread changes nothing of when its time is over: it is as it was, whatever is to be done then. */
+static void
+play_pruned_by_hand(void)
+{
+	static const char *const ttls[] = { "600000 delete", "600000 keep_latest" };
+	const char *due = arena_printf(
+	    trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t")));
+	struct store_pruned pruned;
+	const char *run, *at;
+
+	for (size_t i = 0; i < 2; i++) {
+		run = arena_printf(trial.arena, "r%zu", i);
+		trial_hset("t:t", "ttl", ttls[i]);
+		thread_play(run, 3, "success");
+		at = redis_reply_text(trial_ask("ZSCORE", due, "t"));
+		ck_assert_ptr_nonnull(at);
+		ck_assert_int_eq(
+		    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
+		ck_assert_str_eq(redis_reply_text(trial_ask("ZSCORE", due, "t")), at);
+	}
+}
+
+START_TEST(pruning_by_hand_leaves_a_threads_time)
+{
+	trial_play(play_pruned_by_hand);
+}
+END_TEST
+
 TCase *
 tcase_store_keep(void)
 {
@@ -350,5 +378,6 @@ tcase_store_keep(void)
 	tcase_add_test(tcase, of_a_deleted_thread_nothing_is_left);
 	tcase_add_test(tcase, a_copy_goes_on_after_a_death);
 	tcase_add_test(tcase, who_waits_for_an_answer_does_not_expire);
+	tcase_add_test(tcase, pruning_by_hand_leaves_a_threads_time);
 	return tcase;
 }
