@@ -27,7 +27,7 @@ const struct value *responses_items(struct arena *arena,
     const struct responses_reader *reader, const char *system_prompt,
     const struct value *messages, const char **error_r);
 
-/* The same for json_write alone, as openai_messages_written. */
+/* The same for json_write alone, as openai_messages with ask->written. */
 const struct value *responses_items_written(struct arena *arena,
     const struct responses_reader *reader, const char *system_prompt,
     const struct value *messages, struct written *written, const char **error_r);

@@ -180,8 +180,8 @@ goes_on(struct storm *storm, unsigned number)
 	return value_text_is(value_get(record(storm, number), "status"), "running");
 }
 
-unsigned
-storm_busiest(struct storm *storm)
+static unsigned
+busiest(struct storm *storm, bool with_ended)
 {
 	unsigned begun[KIT_INDEX_MAX] = { 0 }, best = 0, i, j;
 
@@ -189,7 +189,7 @@ storm_busiest(struct storm *storm)
 		const char *name = beginner(storm, i);
 
 		for (j = 0; j < storm->plan->coordinators; j++)
-			if (name != NULL && goes_on(storm, i) &&
+			if (name != NULL && (with_ended || goes_on(storm, i)) &&
 			    strcmp(name, kit_name(storm->kit, KIT_COORDINATOR, j)) == 0)
 				begun[j]++;
 	}
@@ -198,6 +198,18 @@ storm_busiest(struct storm *storm)
 			best = j;
 	ck_assert_msg(begun[best] > 0, "no coordinator has a run");
 	return best;
+}
+
+unsigned
+storm_busiest(struct storm *storm)
+{
+	return busiest(storm, false);
+}
+
+unsigned
+storm_beginner(struct storm *storm)
+{
+	return busiest(storm, true);
 }
 
 const char *

@@ -74,6 +74,8 @@ unsigned storm_moved(struct storm *storm);
 
 /* The coordinator that has begun most of the runs that go on: there is one. */
 unsigned storm_busiest(struct storm *storm);
+/* The same of all that have begun, for runs that may have ended, or come to a question, before all were looked at. */
+unsigned storm_beginner(struct storm *storm);
 
 /* What the coordinator signs its leases with; it has begun a run. */
 const char *storm_owner(struct storm *storm, unsigned index);

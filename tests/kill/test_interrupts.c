@@ -17,7 +17,7 @@ play_before(struct asking *asking)
 
 	asking_ask(asking);
 	asking_wait_status(asking, "running", 1);
-	first = storm_busiest(storm);
+	first = storm_beginner(storm);
 	kit_kill(storm->kit, KIT_COORDINATOR, first);
 	asking_wait_asked(asking);
 	kit_kill(storm->kit, KIT_COORDINATOR, 1 - first);
