@@ -166,13 +166,13 @@ count_of(const struct value *content, const struct value *old)
 static const struct value *
 not_found(struct arena *arena, const struct value *content, const struct value *old)
 {
-	const struct value *bare = old;
+	size_t size = old->size;
 
 	/* A line that ends the file without a newline is quoted with one. */
-	while (bare->size > 0 &&
-	       (bare->text[bare->size - 1] == '\n' || bare->text[bare->size - 1] == '\r'))
-		bare = value_strn(arena, bare->text, bare->size - 1);
-	if (bare != old && bare->size > 0 && count_of(content, bare) > 0)
+	while (size > 0 && (old->text[size - 1] == '\n' || old->text[size - 1] == '\r'))
+		size--;
+	if (size < old->size && size > 0 &&
+	    count_of(content, value_strn(arena, old->text, size)) > 0)
 		return backend_refusal(arena,
 		    "String not found in file: without the newline at its end "
 		    "old_string is there. Leave that newline away in old_string and "

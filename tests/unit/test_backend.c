@@ -264,6 +264,22 @@ START_TEST(replacing_everywhere_has_a_bound)
 }
 END_TEST
 
+START_TEST(newlines_at_the_end_take_no_more_memory_than_they_are)
+{
+	char *old = arena_alloc(desk.arena, 200002);
+	size_t count, before;
+
+	memset(old, '\n', 200001);
+	old[0] = 'x';
+	old[200001] = '\0';
+	desk_write("/a", "x");
+	before = arena_bytes(desk.arena);
+	ck_assert_int_eq(desk_edit("/a", old, "y", false, &count), BACKEND_FAILED);
+	ck_assert_has(desk.backend.error, "without the newline");
+	ck_assert_uint_lt(arena_bytes(desk.arena) - before, 4u << 20);
+}
+END_TEST
+
 /* --- searching ------------------------------------------------------------------------ */
 
 static void
@@ -373,6 +389,7 @@ tcase_backend(void)
 	tcase_add_test(tcase, files_of_a_thread_have_a_bound);
 	tcase_add_loop_test(tcase, a_text_is_replaced_where_it_is_alone, 0, COUNT(edits));
 	tcase_add_test(tcase, replacing_everywhere_has_a_bound);
+	tcase_add_test(tcase, newlines_at_the_end_take_no_more_memory_than_they_are);
 	tcase_add_test(tcase, files_are_found_by_name);
 	tcase_add_test(tcase, the_newest_is_found_first);
 	tcase_add_test(tcase, lines_are_found_by_a_text_as_it_stands);
