@@ -51,7 +51,8 @@ size_t deep_view_cut(struct arena *arena, const struct deep_view *view,
     const struct value *keep, double chars);
 
 /* Which results of tools, of messages from cut on, are to be cut so that all these take no more than room
- * tokens: [{id, bytes, path, unsaved: true}]; an empty array: none. Some of each is left. */
+ * tokens: [{id, bytes, path, unsaved: true}], without `unsaved` where filesystem has saved it; an empty
+ * array: none. Some of each is left. */
 const struct value *deep_clips(struct arena *arena, const struct value *messages,
     size_t cut, int64_t room, double chars);
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "context_size.h"
+#include "filesystem.h"
 #include "utf8.h"
 
 #define HEAD_CHARS 20u /* of an argument that is cut */
@@ -111,6 +112,22 @@ result_path(struct arena *arena, const struct value *message)
 	return arena_printf(arena, "/large_tool_results/%.*s", NAME_BYTES, name);
 }
 
+/* What message, a tool's, is cut to. One that filesystem has saved is short already: what it has must not come into
+ * that file. */
+static const struct value *
+clip_to(struct arena *arena, const struct value *message, double bytes)
+{
+	const char *path =
+	    value_get_text(value_get(message, "additional_kwargs"), FILESYSTEM_TAG);
+	bool is_saved = path != NULL;
+
+	if (!is_saved)
+		path = result_path(arena, message);
+	return value_map(arena, "id", value_get(message, "id"), "bytes",
+	    value_int(arena, (int64_t)bytes), "path", value_str(arena, path), "unsaved",
+	    is_saved ? NULL : value_bool(true), NULL);
+}
+
 const struct value *
 deep_clips(struct arena *arena, const struct value *messages, size_t cut, int64_t room,
     double chars)
@@ -134,11 +151,7 @@ deep_clips(struct arena *arena, const struct value *messages, size_t cut, int64_
 		if (!chat_is(message, "tool") || tokens[count++] <= share ||
 		    !value_is(value_get(message, "id"), VALUE_STR))
 			continue;
-		value_list_add(
-		    &clips, value_map(arena, "id", value_get(message, "id"), "bytes",
-				value_int(arena, (int64_t)((double)share * chars)),
-				"path", value_str(arena, result_path(arena, message)),
-				"unsaved", value_bool(true), NULL));
+		value_list_add(&clips, clip_to(arena, message, (double)share * chars));
 	}
 	return value_list_end(&clips);
 }

@@ -1,4 +1,4 @@
-/* filesystem: the parts of that middleware, for filesystem*.c alone. */
+/* filesystem: the parts of that middleware, for filesystem*.c alone; but deepagents_summarization looks for the tag. */
 #ifndef FILESYSTEM_H
 #define FILESYSTEM_H
 
@@ -10,6 +10,8 @@
 #define FILESYSTEM_ANSWER_CHARACTERS 80000u /* of ls, glob and grep */
 #define FILESYSTEM_RESULTS "/large_tool_results"
 #define FILESYSTEM_HISTORY "/conversation_history"
+/* In additional_kwargs of a user's message that is too long and of a tool's that was: the path of the file that has
+ * the whole of it. */
 #define FILESYSTEM_TAG "lc_evicted_to"
 #define FILESYSTEM_INTERNAL "filesystem_files" /* the tool that hooks reach a folder by */
 

@@ -48,6 +48,15 @@ with_text(struct arena *arena, const struct value *message, const struct value *
 	    blocks.count == 1 ? text : value_list_end(&blocks));
 }
 
+/* message, whose whole text is in the file at path. */
+static const struct value *
+tagged(struct arena *arena, const struct value *message, const char *path)
+{
+	return value_map_with(arena, message, "additional_kwargs",
+	    value_map_with(arena, value_get(message, "additional_kwargs"), FILESYSTEM_TAG,
+		value_str(arena, path)));
+}
+
 /* A name for a file from an id that somebody else has made. */
 static const char *
 name_from(struct arena *arena, const char *id)
@@ -117,7 +126,8 @@ evicted(struct tool_request *request, struct backend *backend,
 		return message;
 	}
 	*is_saved = true;
-	return with_text(arena, message, saved_text(arena, id, path, text));
+	return with_text(
+	    arena, tagged(arena, message, path), saved_text(arena, id, path, text));
 }
 
 /* command with the short forms of its messages, and the files that they are in. */
@@ -179,7 +189,7 @@ const struct value *
 filesystem_before_agent(struct turn *turn)
 {
 	struct arena *arena = turn_arena(turn);
-	const struct value *messages = turn_messages(turn), *last, *kwargs, *text;
+	const struct value *messages = turn_messages(turn), *last, *text;
 	const char *path;
 	struct backend backend;
 	enum backend_end end;
@@ -200,9 +210,7 @@ filesystem_before_agent(struct turn *turn)
 		turn_note(turn, "the long message could not be saved: %s", backend.error);
 	if (end != BACKEND_DONE)
 		return NULL;
-	kwargs = value_map_with(arena, value_get(last, "additional_kwargs"),
-	    FILESYSTEM_TAG, value_str(arena, path));
-	last = value_map_with(arena, last, "additional_kwargs", kwargs);
+	last = tagged(arena, last, path);
 	return value_map(arena, "messages", value_array(arena, &last, 1), BACKEND_FILES,
 	    backend.update, NULL);
 }

@@ -269,6 +269,26 @@ START_TEST(what_the_wrap_left_is_saved)
 }
 END_TEST
 
+START_TEST(what_filesystem_has_saved_is_left_as_it_is)
+{
+	const struct value *thread = literal(arena, "[" H("1") ", " CALL("2", "add") "]");
+	const struct value *message =
+	    value_map_with(arena, long_result("3", "c.2", 40000), "additional_kwargs",
+		literal(arena, "{'lc_evicted_to': '/large_tool_results/c_2'}"));
+	const struct value *update, *clip;
+
+	thread = value_array_add(arena, thread, message);
+	play.outcomes[0] = TOO_LONG;
+	update =
+	    update_of(ask("{'trigger': null, 'keep': ['messages', 9]}", thread, NULL));
+	clip = value_at(value_get(value_get(update, DEEP_EVENT), "clipped"), 0);
+	ck_assert_str_eq(value_get_text(clip, "path"), "/large_tool_results/c_2");
+	ck_assert(!value_has(clip, "unsaved"));
+	update = run_hook(HOOK_AFTER_MODEL, LESS, thread, update);
+	ck_assert(!value_has(value_get(update, "files"), "/large_tool_results/c_2"));
+}
+END_TEST
+
 START_TEST(what_could_not_be_saved_is_not_said_to_be)
 {
 	const struct value *thread =
@@ -420,6 +440,7 @@ tcase_deepagents_overflow(void)
 	tcase_add_test(tcase, long_results_of_tools_are_cut);
 	tcase_add_test(tcase, short_results_leave_their_room_to_long_ones);
 	tcase_add_loop_test(tcase, what_the_wrap_left_is_saved, 0, COUNT(late_hooks));
+	tcase_add_test(tcase, what_filesystem_has_saved_is_left_as_it_is);
 	tcase_add_test(tcase, what_could_not_be_saved_is_not_said_to_be);
 	tcase_add_loop_test(tcase, an_event_that_is_none_does_no_harm, 0, COUNT(junk));
 	tcase_add_loop_test(tcase, the_model_can_have_it_summed_up, 0, COUNT(compacts));

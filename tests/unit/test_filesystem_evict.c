@@ -100,6 +100,8 @@ START_TEST(a_long_answer_becomes_a_file)
 	ck_assert_has(content, "100  line 100");
 	ck_assert_str_eq(value_get_text(message, "status"), "error");
 	ck_assert_str_eq(value_get_text(message, "name"), "search");
+	ck_assert_value(arena, value_get(message, "additional_kwargs"),
+	    "{'lc_evicted_to': '/large_tool_results/call_7'}");
 }
 END_TEST
 
