@@ -45,6 +45,7 @@ struct search {
 	const struct file_glob *include; /* NULL: all */
 	struct packet text;
 	uint64_t end_us;
+	bool is_cut; /* files were left out: what there is is searched all the same */
 	bool is_full, is_late, is_costly;
 };
 
@@ -88,7 +89,7 @@ answer(struct search *search, const char *nothing)
 
 	if (search->text.size == 0)
 		say(search, nothing);
-	if (search->is_full)
+	if (search->is_full || search->is_cut)
 		say(search, "[There is more, which was left out: narrow the search.]");
 	if (search->is_late)
 		say(search, "[The search took too long and was stopped: there may be "
@@ -119,7 +120,7 @@ find_files(struct search *search, const char *pattern, struct tool_result **resu
 	    &search->backend, pattern, path == NULL || *path == '\0' ? "/" : path, &list);
 
 	if (end == BACKEND_DONE) {
-		search->is_full = list.is_cut;
+		search->is_cut = list.is_cut;
 		return list.items;
 	}
 	*result_r = end == BACKEND_CANCELLED

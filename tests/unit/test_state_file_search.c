@@ -9,6 +9,7 @@
 #include "tool_trial.h"
 
 /* Interface under test */
+#include "backend.h"
 #include "registry.h"
 
 TCase *tcase_state_file_search(void);
@@ -79,6 +80,23 @@ START_TEST(names_are_found_newest_first)
 }
 END_TEST
 
+START_TEST(a_list_that_is_cut_is_searched_to_its_end)
+{
+	const struct value *file = literal(arena, "{'content': 'nothing'}"),
+			   *found = literal(arena, "{'content': 'needle'}");
+	struct value_fields files = { .arena = arena };
+	size_t i;
+
+	for (i = 0; i < BACKEND_ENTRIES_MAX + 1; i++)
+		value_fields_set(&files, arena_printf(arena, "/f%05zu", i),
+		    i == BACKEND_ENTRIES_MAX / 2 ? found : file);
+	trial.state =
+	    value_map(arena, "text_editor_files", value_fields_end(&files), NULL);
+	ck_assert_str_eq(grep("{'pattern': 'needle'}"),
+	    "/f05000\n[There is more, which was left out: narrow the search.]");
+}
+END_TEST
+
 START_TEST(lines_are_found_in_the_order_of_paths)
 {
 	ck_assert_str_eq(grep("{'pattern': '^import'}"), "/src/a.py\n/src/deep/b.py");
@@ -136,6 +154,7 @@ tcase_state_file_search(void)
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, names_are_found_newest_first);
+	tcase_add_test(tcase, a_list_that_is_cut_is_searched_to_its_end);
 	tcase_add_test(tcase, lines_are_found_in_the_order_of_paths);
 	tcase_add_test(tcase, what_is_no_pattern_is_said);
 	tcase_add_test(tcase, a_pattern_that_takes_too_much_work_leaves_the_file_out);
