@@ -296,6 +296,7 @@ disk_run(void *arg, const atomic_bool *stop)
 	struct disk_job *job = arg;
 	const char *op = value_get_text(job->op, "op");
 
+	job->end_us = loop_now_us() + job->limit_us;
 	if (!file_walk_is_folder(job->root))
 		job->answer = backend_refusal(job->arena,
 		    "the root_dir of this backend is no folder on the tool worker's "
@@ -338,8 +339,7 @@ backend_folder_do(
 		.op = op,
 		.file_bytes_max =
 		    (uint64_t)value_get_int(settings, "max_file_size_mb", 10) << 20,
-		.end_us = loop_now_us() +
-			  (deletes ? DELETE_MS : BACKEND_SEARCH_MS) * UINT64_C(1000) };
+		.limit_us = (deletes ? DELETE_MS : BACKEND_SEARCH_MS) * UINT64_C(1000) };
 
 	if (value_text_is(value_get(op, "op"), "execute"))
 		return backend_shell_do(backend, part, op);

@@ -17,11 +17,12 @@ struct disk_job {
 	const char *root;    /* of the machine */
 	const char
 	    *shown; /* what paths have in front in answers: "", or the root itself */
-	const char *path;        /* below the root: "" or "a/b" */
-	const char *name;        /* the path as the caller says it */
-	const struct value *op;  /* backend_part.h */
-	uint64_t file_bytes_max; /* larger files are not searched */
-	uint64_t end_us;
+	const char *path;           /* below the root: "" or "a/b" */
+	const char *name;           /* the path as the caller says it */
+	const struct value *op;     /* backend_part.h */
+	uint64_t file_bytes_max;    /* larger files are not searched */
+	uint64_t limit_us;          /* from when it begins: others may be in front */
+	uint64_t end_us;            /* disk_run has it from there */
 	const struct value *answer; /* in arena */
 };
 

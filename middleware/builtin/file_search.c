@@ -5,6 +5,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "loop.h"
 #include "utf8.h"
 #include "value.h"
 
@@ -344,7 +345,7 @@ file_search_run(void *arg, const atomic_bool *stop)
 		.path = search->path,
 		.depth =
 		    search->mode == FILE_SEARCH_NAMES ? file_glob_depth(search->glob) : 0,
-		.end_us = search->end_us,
+		.end_us = loop_now_us() + search->limit_us,
 		.stop = stop,
 		.visit = on_file,
 		.arg = &searching,

@@ -32,7 +32,7 @@ struct file_search {
 	const struct file_glob *glob;  /* names to look at; NULL: all */
 	const struct pattern *pattern; /* of lines */
 	uint64_t file_bytes_max;       /* larger files are not read */
-	uint64_t end_us;
+	uint64_t limit_us;             /* from when it begins: others may be in front */
 	/* Files that may match, from the root and sorted; NULL: all are looked at. */
 	const char *const *candidates;
 

@@ -88,7 +88,7 @@ prepare(struct tool_request *request, struct file_search *search,
 	search->root = value_get_text(settings, "root_path");
 	search->file_bytes_max = (uint64_t)value_get_int(settings, "max_file_size_mb", 10)
 				 << 20;
-	search->end_us = loop_now_us() + FILE_SEARCH_MS * UINT64_C(1000);
+	search->limit_us = FILE_SEARCH_MS * UINT64_C(1000);
 	search->path = path_below(tool_arena(request), path == NULL ? "/" : path);
 	if (search->path != NULL)
 		return true;
@@ -188,6 +188,12 @@ split_names(struct arena *arena, const char *output, size_t size)
 	return names;
 }
 
+static uint64_t
+smaller(uint64_t a, uint64_t b)
+{
+	return a < b ? a : b;
+}
+
 /* Another status: it does not take the pattern, or could not read all, or the pattern took it too
  * much work somewhere. */
 static bool
@@ -220,13 +226,17 @@ ask_ripgrep(struct tool_request *request, struct file_search *search, const char
 		.limits = { .memory_bytes = RIPGREP_MEMORY_BYTES },
 	};
 	struct process_result result;
+	uint64_t begin_us;
 
 	if (!value_get_bool(tool_settings_of(request), "use_ripgrep", true))
 		return;
 	/* What is named to it, it opens whatever it is: of a pipe it waits for a writer. */
 	if (work_run(file_search_look, search) == -1 || search->end != FILE_WALK_DONE)
 		return;
+	begin_us = loop_now_us();
 	process_run(fiber_loop(), arena, &how, &result);
+	search->limit_us -=
+	    smaller(loop_now_us() - begin_us, RIPGREP_MS * UINT64_C(1000));
 	if (!is_usable(&result))
 		return;
 	search->is_late = result.end == PROCESS_TIMEOUT;
