@@ -158,8 +158,8 @@ view(struct claude_edit *edit)
 	if (!claude_edit_take_path(edit, "path"))
 		return edit->result;
 	if (value_size(given) == 2)
-		range = (struct range){ value_at(given, 0)->integer,
-			value_at(given, 1)->integer };
+		range = (struct range){ value_whole(value_at(given, 0), 0),
+			value_whole(value_at(given, 1), 0) };
 	if (range.first < 1 || (range.last != -1 && range.last < range.first))
 		return claude_edit_refuse(edit,
 		    "view_range must be [first, last], from 1 on; last "
@@ -278,6 +278,7 @@ insert(struct claude_edit *edit)
 {
 	const struct value *line = value_get(edit->args, "insert_line"), *lines, *text;
 	enum backend_end end;
+	int64_t number;
 	long offset;
 
 	if (!claude_edit_take_path(edit, "path"))
@@ -289,9 +290,8 @@ insert(struct claude_edit *edit)
 	text = lines == NULL ? NULL : read_text(edit);
 	if (text == NULL)
 		return edit->result;
-	offset = value_is(line, VALUE_INT) && line->integer >= 0
-		     ? offset_of(text, line->integer)
-		     : -1;
+	number = value_whole(line, -1);
+	offset = number >= 0 ? offset_of(text, number) : -1;
 	if (offset == -1)
 		return claude_edit_refuse(
 		    edit, arena_printf(edit->arena,

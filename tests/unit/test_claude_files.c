@@ -114,6 +114,10 @@ START_TEST(a_part_of_it_is_shown_when_that_is_wanted)
 	    "2|2\n3|3");
 	ck_assert_str_eq(
 	    answer("{'command': 'view', 'path': '/a', 'view_range': [4, -1]}"), "4|4");
+	/* Some models write whole numbers so. */
+	ck_assert_str_eq(
+	    answer("{'command': 'view', 'path': '/a', 'view_range': [2.0, 3.0]}"),
+	    "2|2\n3|3");
 	ck_assert_has(refusal("{'command': 'view', 'path': '/a', 'view_range': [3, 2]}"),
 	    "view_range");
 	ck_assert_has(refusal("{'command': 'view', 'path': '/a', 'view_range': [0, 2]}"),
@@ -247,6 +251,11 @@ START_TEST(there_must_be_such_a_line)
 	    "insert_line");
 	ck_assert_has(refusal("{'command': 'insert', 'path': '/a', 'insert_line': 1}"),
 	    "insert_text");
+	/* A whole number all the same. */
+	ck_assert_str_eq(answer("{'command': 'insert', 'path': '/a', 'insert_line': 1.0, "
+				"'insert_text': 'x'}"),
+	    "Text inserted in /a");
+	ck_assert_str_eq(written("/a"), "a\nx\nb\n");
 	/* As the tool of before called it. */
 	ck_assert_str_eq(answer("{'command': 'insert', 'path': '/a', 'insert_line': 1, "
 				"'new_str': 'x'}"),
