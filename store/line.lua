@@ -116,9 +116,11 @@ local function keep_until(prefix, thread, ttl, now)
 end
 
 -- Says how long a thread is kept that is not lined up for: by what its submission says (args from
--- index first on are fields), what was said before, or what is usual.
-local function note_ttl(thread_key, prefix, thread, args, first, now)
-  local ttl = field_of(args, 'ttl', first) or redis.call('HGET', thread_key, 'ttl') or
+-- index first on are fields), what was said before, or what is usual. is_refused: of a thread that is there the
+-- submission says nothing.
+local function note_ttl(thread_key, prefix, thread, args, first, now, is_refused)
+  local head = redis.call('HMGET', thread_key, 'ttl', 'created')
+  local ttl = not (is_refused and head[2]) and field_of(args, 'ttl', first) or head[1] or
     field_of(args, 'usual_ttl', first)
   if ttl then
     redis.call('HSET', thread_key, 'ttl', ttl)

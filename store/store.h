@@ -109,7 +109,8 @@ enum store_status store_submit_child(struct store *store, struct arena *arena,
     const char *parent_thread, const char *parent, const char *thread, const char *run,
     const struct value *fields);
 
-/* STORE_KNOWN, STORE_NONE: as store_submit. STORE_DAMAGED: the record is there if that could be, though its
+/* `ttl` among fields is of a thread that is not there otherwise: one that is keeps its own.
+ * STORE_KNOWN, STORE_NONE: as store_submit. STORE_DAMAGED: the record is there if that could be, though its
  * thread may not know of it. */
 enum store_status store_refuse(struct store *store, struct arena *arena,
     const char *thread, const char *run, const char *type, const char *reason,

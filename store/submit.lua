@@ -277,7 +277,7 @@ local function refuse(keys, args)
   end_run(prefix, run, 'refused', args[4], args[5])
   -- Of a thread whose keys are damaged it is told all the same.
   redis.call('RPUSH', prefix .. 't:' .. args[2] .. ':r', run)
-  note_ttl(keys[1], prefix, args[2], args, 6, now_ms())
+  note_ttl(keys[1], prefix, args[2], args, 6, now_ms(), true)
   return { 'REFUSED' }
 end
 

@@ -1,6 +1,7 @@
 /* Crons on a fleet of real processes: made by the command line, fired by coordinators, once whatever dies. What is due is
  * what Redis says: a test sets the time. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "../../cli/command.h"
@@ -250,6 +251,12 @@ play_gone(struct scene *scene)
 	    value_get_text(show(scene, "c"), "error"), "there is no agent 'clerk'");
 	ck_assert_int_gt(value_get_int(show(scene, "c"), "next", 0), 2000);
 	bench_says(FLOTILLA(scene, "crons"), STATUS_OK, "refused");
+	/* A cron's own threads end in time, and so does this one. */
+	ck_assert_int_gt(atoll(kit_redis_cli(scene->kit, 0, "--raw", "ZSCORE",
+			     arena_printf(scene->arena, "%sttl",
+				 store_prefix(scene->arena, store_shard(run))),
+			     run, NULL)),
+	    0);
 }
 
 START_TEST(an_agent_that_is_gone_is_told_of)

@@ -164,6 +164,46 @@ START_TEST(a_run_knows_that_its_id_was_used_before)
 }
 END_TEST
 
+static void
+refuse(const char *run, const char *ttl)
+{
+	ck_assert_int_eq(
+	    store_refuse(trial.a, trial.arena, "t", run, "ValueError", "no",
+		value_map(trial.arena, "ttl", value_str(trial.arena, ttl), NULL)),
+	    STORE_OK);
+}
+
+static const char *
+kept_for(void)
+{
+	const char *key = arena_printf(
+	    trial.arena, "%st:t", store_prefix(trial.arena, store_shard("t")));
+
+	return redis_reply_text(trial_ask("HGET", key, "ttl"));
+}
+
+/* What was refused goes when the submission says; a thread that is there stays for its own time. */
+static void
+play_refused(void)
+{
+	const char *ends = arena_printf(
+	    trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t")));
+
+	refuse("r1", "1000 delete");
+	ck_assert_pstr_eq(kept_for(), "1000 delete");
+	ck_assert_uint_eq(
+	    value_size(trial_ask("ZRANGEBYSCORE", ends, "1000", "+inf")), 1);
+	ck_assert_int_eq(thread_submit("r2", "ttl", "5000 delete"), STORE_OK);
+	refuse("r3", "1000 delete");
+	ck_assert_pstr_eq(kept_for(), "5000 delete");
+}
+
+START_TEST(what_was_refused_has_its_time_too)
+{
+	trial_play(play_refused);
+}
+END_TEST
+
 START_TEST(an_entry_that_comes_late_begins_nothing_that_was_deleted)
 {
 	trial_play(play_late_entry);
@@ -188,5 +228,6 @@ tcase_store_gone(void)
 	tcase_add_test(tcase, a_run_knows_that_its_id_was_used_before);
 	tcase_add_test(tcase, an_entry_that_comes_late_begins_nothing_that_was_deleted);
 	tcase_add_test(tcase, an_entry_whose_run_was_deleted_is_none_any_more);
+	tcase_add_test(tcase, what_was_refused_has_its_time_too);
 	return tcase;
 }
