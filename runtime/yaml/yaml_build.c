@@ -153,6 +153,8 @@ on_alias(struct builder *builder, const yaml_event_t *event)
 	if (node.value == NULL)
 		return refuse(builder, "an alias inside of what it names");
 	node.place = builder->place;
+	if (builder->depth + node.depth > VALUE_DEPTH_MAX)
+		return refuse(builder, "nested too deep");
 	if (count_nodes(builder, node.size, node.bytes) == -1)
 		return -1;
 	return push(builder, node);
@@ -240,7 +242,10 @@ end(struct builder *builder, const struct yaml_node **nodes_r, size_t *count_r)
 	for (i = open->start; i < builder->count; i++) {
 		node.size += builder->stack[i].size;
 		node.bytes += builder->stack[i].bytes;
+		if (node.depth < builder->stack[i].depth)
+			node.depth = builder->stack[i].depth;
 	}
+	node.depth++;
 	builder->count = open->start;
 	return node;
 }

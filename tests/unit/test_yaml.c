@@ -256,6 +256,23 @@ START_TEST(refuses_an_alias_bomb)
 }
 END_TEST
 
+/* What is named is as deep as it would be here. */
+START_TEST(refuses_a_depth_made_of_aliases)
+{
+	const char *most =
+	    "a: &a [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n"
+	    "b: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[*a]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n";
+	const char *more =
+	    "a: &a [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n"
+	    "b: {<<: &b {c: [*a]}}\n"
+	    "d: [[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[*b]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]\n";
+
+	ck_assert_ptr_nonnull(strstr(as_json(most), "[[]]"));
+	ck_assert_ptr_nonnull(strstr(refusal(more, strlen(more)), "spec.yaml:3:"));
+	ck_assert_ptr_nonnull(strstr(refusal(more, strlen(more)), "nested too deep"));
+}
+END_TEST
+
 /* Few values, of which each is long. */
 START_TEST(refuses_a_bomb_of_text)
 {
@@ -423,6 +440,7 @@ tcase_yaml(void)
 	tcase_add_test(tcase, nothing_is_no_document);
 	tcase_add_test(tcase, bounds_the_depth);
 	tcase_add_test(tcase, refuses_an_alias_bomb);
+	tcase_add_test(tcase, refuses_a_depth_made_of_aliases);
 	tcase_add_test(tcase, refuses_a_bomb_of_text);
 	tcase_add_test(tcase, refuses_a_merge_bomb);
 	tcase_add_test(tcase, refuses_too_many_anchors);
