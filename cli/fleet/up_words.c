@@ -131,6 +131,7 @@ up_words(struct arena *arena, const char *programs, const struct up_settings *se
 {
 	size_t lists = length(fleet->brokers) +
 		       length((const char *const *)settings->plugins) +
+		       length((const char *const *)settings->embed_fields) +
 		       length((const char *const *)settings->tools);
 	struct words words = {
 		arena_alloc(arena, (OWN_WORDS_MAX + 2 * lists) * sizeof(char *)), 0
