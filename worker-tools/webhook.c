@@ -87,6 +87,14 @@ outcome(struct post *post, const struct http_response *response)
 
 	if (response->failure == HTTP_CANCELLED)
 		return failed(post, fault_cancelled(post->arena));
+	if (response->failure == HTTP_OK || response->status != 0)
+		return value_map(post->arena, "status",
+		    value_int(post->arena, response->status), "retry_after_ms",
+		    response->retry_after_ms > 0
+			? value_int(post->arena, response->retry_after_ms)
+			: NULL,
+		    NULL);
+	/* Of several addresses another one may have answered. */
 	if (post->refused[0] != '\0') {
 		fault = fault_new(post->arena, "PermissionError",
 		    "%s is a private or reserved address, and those are told nothing; a "
@@ -95,13 +103,6 @@ outcome(struct post *post, const struct http_response *response)
 		fault->retryable = false;
 		return failed(post, fault);
 	}
-	if (response->failure == HTTP_OK || response->status != 0)
-		return value_map(post->arena, "status",
-		    value_int(post->arena, response->status), "retry_after_ms",
-		    response->retry_after_ms > 0
-			? value_int(post->arena, response->retry_after_ms)
-			: NULL,
-		    NULL);
 	fault = fault_new(post->arena,
 	    response->failure == HTTP_TIMEOUT ? "TimeoutError" : "ConnectionError", "%s",
 	    response->reason);
