@@ -112,7 +112,8 @@ divide(struct parser *parser, const char *at, struct number a, struct number b)
 {
 	if (is_zero(b))
 		return fail_at(parser, at, "ZeroDivisionError", "division by zero");
-	/* INT64_MIN / -1 does not fit. */
+	if (a.is_whole && b.is_whole && b.whole == -1 && a.whole != INT64_MIN)
+		return whole_number(-a.whole);
 	if (a.is_whole && b.is_whole && b.whole != -1 && a.whole % b.whole == 0)
 		return whole_number(a.whole / b.whole);
 	return real_number(parser, at, a.real / b.real);
@@ -122,6 +123,8 @@ divide(struct parser *parser, const char *at, struct number a, struct number b)
 static struct number
 modulo(struct parser *parser, const char *at, struct number a, struct number b)
 {
+	double real;
+
 	if (is_zero(b))
 		return fail_at(
 		    parser, at, "ZeroDivisionError", "remainder of a division by zero");
@@ -131,7 +134,9 @@ modulo(struct parser *parser, const char *at, struct number a, struct number b)
 		return whole_number(
 		    rest != 0 && (rest < 0) != (b.whole < 0) ? rest + b.whole : rest);
 	}
-	return real_number(parser, at, a.real - b.real * floor(a.real / b.real));
+	real = fmod(a.real, b.real);
+	return real_number(
+	    parser, at, real != 0 && (real < 0) != (b.real < 0) ? real + b.real : real);
 }
 
 /* Computes base^exponent by squaring. Returns false when it does not fit. */
