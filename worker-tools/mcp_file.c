@@ -27,6 +27,15 @@ read_name(struct reading *reading, const struct value *value)
 	return 0;
 }
 
+/* A path may have a '@', too. */
+static bool
+has_user(const char *url)
+{
+	const char *host = strstr(url, "://");
+
+	return host != NULL && strcspn(host + 3, "@") < strcspn(host + 3, "/?#");
+}
+
 static int
 read_url(struct reading *reading, const struct value *value)
 {
@@ -37,9 +46,9 @@ read_url(struct reading *reading, const struct value *value)
 	url = reading_text(reading, "url", value);
 	if (url == NULL)
 		return -1;
-	for (at = url; (unsigned char)*at > ' ' && *at != 0x7f && *at != '@'; at++)
+	for (at = url; (unsigned char)*at > ' ' && *at != 0x7f; at++)
 		;
-	if (*at != '\0' ||
+	if (*at != '\0' || has_user(url) ||
 	    (strncasecmp(url, "http://", 7) != 0 && strncasecmp(url, "https://", 8) != 0))
 		return reading_refuse(reading, "/url",
 		    "url must begin with http:// or https:// and have no spaces and no "

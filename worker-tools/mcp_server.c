@@ -120,7 +120,8 @@ mcp_ask_once(struct mcp_server *server, struct arena *arena, const char *method,
 	exchange.text = mcp_request(arena, exchange.id, method, params);
 	way->exchanges++;
 	way->type->exchange(way, &exchange);
-	if (exchange.response == NULL &&
+	/* Of the protocol: a client must not cancel `initialize`, before which no revision is agreed upon. */
+	if (exchange.response == NULL && way->revision[0] != '\0' &&
 	    (exchange.fault->control ||
 		fault_type_is(exchange.fault->type, "TimeoutError")))
 		tell_cancelled(way, arena, exchange.id);

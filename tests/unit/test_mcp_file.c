@@ -90,7 +90,7 @@ END_TEST
 START_TEST(stands_beside_tools)
 {
 	const struct tool_file *file = file_of(
-	    "name: t\ndescription: d\ncommand: a\n---\nmcp: m\nurl: http://x\n---\n"
+	    "name: t\ndescription: d\ncommand: a\n---\nmcp: m\nurl: http://x/@a/mcp\n---\n"
 	    "name: u\ndescription: d\ncommand: a\n");
 
 	ck_assert_str_eq(file->tools[1]->name, "u");
@@ -109,6 +109,7 @@ static const struct {
 	{ "mcp: m\nurl: http://x\ncommand: a\n", "3:", "either a url or a command" },
 	{ "mcp: m\nurl: ftp://x\n", "2:6", "must begin with http:// or https://" },
 	{ "mcp: m\nurl: http://u:p@x\n", "2:6", "a key goes into headers" },
+	{ "mcp: m\nurl: http://u@x/@y\n", "2:6", "a key goes into headers" },
 	{ "mcp: m\nurl: 'http://x y'\n", "2:6", "no spaces" },
 	{ "mcp: m\nurl: http://x\nheaders: [a]\n", "3:", "headers are a map" },
 	{ "mcp: m\nurl: http://x\nheaders: {A: 1}\n", "3:14", "put it in quotes" },
