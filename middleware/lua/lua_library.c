@@ -207,12 +207,35 @@ base_xpcall(lua_State *L)
 	return call_original(L);
 }
 
+static int
+pairs_end(lua_State *L, int status, lua_KContext context)
+{
+	(void)L, (void)status, (void)context;
+	return 3;
+}
+
+/* liblua's gives out a `next` that does not fill, and shows what a table that waits has inside. */
+static int
+base_pairs(lua_State *L)
+{
+	luaL_checkany(L, 1);
+	if (luaL_getmetafield(L, 1, "__pairs") == LUA_TNIL) {
+		lua_pushcfunction(L, values_next);
+		lua_pushvalue(L, 1);
+		lua_pushnil(L);
+		return 3;
+	}
+	lua_pushvalue(L, 1);
+	lua_callk(L, 1, 3, 0, pairs_end);
+	return 3;
+}
+
 static const char *const base_names[] = { "assert", "error", "getmetatable", "ipairs",
-	"pairs", "pcall", "rawequal", "select", "tonumber", "tostring", "type",
-	"xpcall" };
+	"pcall", "rawequal", "select", "tonumber", "tostring", "type", "xpcall" };
 
 static const struct luaL_Reg base_functions[] = {
 	{ "next", values_next },
+	{ "pairs", base_pairs },
 	{ "rawget", base_rawget },
 	{ "rawlen", base_rawlen },
 	{ "setmetatable", base_setmetatable },

@@ -10,16 +10,32 @@
 
 #define DEPTH_MAX 200 /* nested calls of match */
 #define STEPS_AT_ONCE 256u
+#define SET_BYTES_A_STEP 16u /* of a [set] that is looked through */
 
 static const char *match(struct matcher *m, const char *at, const char *p);
 
 static void
+spend(struct matcher *m, size_t steps)
+{
+	m->steps += steps;
+	if (m->steps < STEPS_AT_ONCE)
+		return;
+	steps = m->steps;
+	m->steps = 0;
+	vm_spend(m->L, steps);
+}
+
+static void
 step(struct matcher *m)
 {
-	if (++m->steps < STEPS_AT_ONCE)
-		return;
-	m->steps = 0;
-	vm_spend(m->L, STEPS_AT_ONCE);
+	spend(m, 1);
+}
+
+/* What it takes to read the class from p to end. */
+static void
+spend_class(struct matcher *m, const char *p, const char *end)
+{
+	spend(m, (size_t)(end - p) / SET_BYTES_A_STEP);
 }
 
 /* --- one character ------------------------------------------------------------------ */
@@ -130,6 +146,7 @@ is_one(struct matcher *m, const char *at, const char *p, const char *end)
 	case '%':
 		return in_class(c, (unsigned char)p[1]);
 	case '[':
+		spend_class(m, p, end);
 		return in_set(c, p, end - 1);
 	default:
 		return (unsigned char)*p == c;
@@ -245,7 +262,7 @@ match_balance(struct matcher *m, const char *at, const char *p)
 
 /* %f[set]: returns what is behind it in the pattern, or NULL. */
 static const char *
-match_frontier(const struct matcher *m, const char *at, const char *p)
+match_frontier(struct matcher *m, const char *at, const char *p)
 {
 	int before = at == m->text ? 0 : (unsigned char)at[-1];
 	int behind = at == m->text_end ? 0 : (unsigned char)*at;
@@ -254,6 +271,9 @@ match_frontier(const struct matcher *m, const char *at, const char *p)
 	if (p >= m->pattern_end || *p != '[')
 		luaL_error(m->L, "missing '[' after '%%f' in pattern");
 	end = class_end(m, p);
+	spend_class(m, p, end);
+	spend_class(m, p, end);
+	spend_class(m, p, end);
 	return !in_set(before, p, end - 1) && in_set(behind, p, end - 1) ? end : NULL;
 }
 
@@ -266,6 +286,7 @@ match_class(struct matcher *m, const char **at, const char **p)
 	const char *end = class_end(m, *p);
 	char suffix = '\0';
 
+	spend_class(m, *p, end);
 	if (end < m->pattern_end)
 		suffix = *end;
 	switch (suffix) {
@@ -358,6 +379,7 @@ match(struct matcher *m, const char *at, const char *p)
 {
 	if (++m->depth > DEPTH_MAX)
 		luaL_error(m->L, "pattern too complex");
+	step(m); /* an empty pattern is tried everywhere, too */
 	while (p != m->pattern_end) {
 		step(m);
 		if (!match_item(m, &at, &p))

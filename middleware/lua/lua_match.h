@@ -21,7 +21,7 @@ struct matcher {
 	const char *pattern_end;
 	struct capture captures[CAPTURES_MAX];
 	int count, depth;
-	unsigned steps;
+	size_t steps; /* since the last vm_spend */
 };
 
 /* For the size bytes of text, which must outlive it. */

@@ -55,6 +55,21 @@ START_TEST(nothing_reaches_outside)
 }
 END_TEST
 
+/* A table that is not filled yet has what it waits for inside. */
+START_TEST(pairs_fills_what_its_next_is_given)
+{
+	const struct middleware_use *use = lua_use(arena,
+	    "function before_model(state, runtime) "
+	    "local k, v = pairs({})(state) return {x = type(k) .. ' ' .. tostring(v)} "
+	    "end",
+	    "{}");
+
+	ck_assert_pstr_eq(
+	    value_get_text(lua_turn(arena, use, HOOK_BEFORE_MODEL, "{'note': 'n'}"), "x"),
+	    "string n");
+}
+END_TEST
+
 #define INSTRUCTIONS "ran longer than instruction_limit, 1000000, allows"
 #define MEMORY "memory_limit_bytes, 1000000"
 
@@ -275,6 +290,11 @@ static const char *const slow[] = {
 	"local t = {} for i = 1, 3e5 do t['k' .. i] = i end for k in pairs(t) do t[k] = "
 	"nil end while true do next(t) end",
 	"while true do pcall(table.unpack, {}, 1, 200000) end",
+	"('b'):rep(100000):find('[' .. ('a'):rep(1000000) .. ']')",
+	"('b'):rep(100000):find('%f[' .. ('a'):rep(1000000) .. ']')",
+	"('b'):rep(100000):gsub('[' .. ('a'):rep(1000000) .. ']+', '')",
+	"for x in ('b'):rep(100000):gmatch('x?[' .. ('a'):rep(1000000) .. ']-c') do end",
+	"while true do ('x'):rep(1000000):gsub('', tonumber) end",
 	/* Of what is empty a replacement may have very much: nothing grows. */
 	"('x'):rep(100000):gsub('y*', ('%0'):rep(2000000))",
 	"('x'):rep(100000):gsub('(y*)', ('%1'):rep(2000000))",
@@ -433,6 +453,7 @@ tcase_lua_sandbox(void)
 
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, pairs_fills_what_its_next_is_given);
 	tcase_add_loop_test(
 	    tcase, nothing_reaches_outside, 0, sizeof absent / sizeof *absent);
 	tcase_add_loop_test(tcase, what_would_never_end_ends_with_a_reason, 0,
