@@ -99,7 +99,7 @@ void deep_history_open(
 
 /* Puts messages behind what the session's last file has; history->part is then where they are. Saves
  * them once, however often it is called for the same ones in a run; base64 goes into files of its own.
- * Returns the path, or NULL, and a note says why. */
+ * Returns the path, of several the last one's, which names the one in front; or NULL, and a note says why. */
 const char *deep_history_add(struct deep_history *history, const struct value *messages);
 
 /* Puts text, which is the whole of what was cut, to path. False likewise. */

@@ -7,10 +7,15 @@
 
 #include <string.h>
 
+#include "bounds.h"
 #include "digest.h"
+#include "utf8.h"
 
-/* A file that is as long as that is followed by another one: an item of long-term memory has 1 MiB. */
+/* A file that is as long as that is followed by another one. None is longer than an item of long-term memory may be,
+ * with what there is beside the text; of a section that is, each piece has a file of its own. */
 #define PART_BYTES (512u << 10)
+#define PART_BYTES_MAX (ITEM_VALUE_BYTES_MAX - (32u << 10))
+#define PIECE_BYTES (PART_BYTES_MAX - (32u << 10)) /* what stands around it apart */
 #define PARTS_MAX 10000
 #define PARTS_TRIED 16u /* from the last one known on */
 #define MEDIA_MAX 100u  /* files that one section may bring */
@@ -168,9 +173,16 @@ with_media_saved(
 
 /* --- a section ------------------------------------------------------------------------------ */
 
-/* The line that a section begins with, and no other: in messages "<" is escaped. */
 static const char *
-mark_of(struct deep_history *history, const struct value *messages)
+path_of(const struct deep_history *history)
+{
+	return deep_path(turn_arena(history->turn), turn_settings(history->turn),
+	    history->session, history->part);
+}
+
+/* The line that a piece of a section begins with, and no other: in messages "<" is escaped. */
+static const char *
+mark_of(struct deep_history *history, const struct value *messages, size_t piece)
 {
 	struct arena *arena = turn_arena(history->turn);
 	const struct value *parts[] = { value_str(arena, turn_run(history->turn)),
@@ -182,12 +194,14 @@ mark_of(struct deep_history *history, const struct value *messages)
 
 	for (i = 0; i < sizeof parts / sizeof *parts; i++)
 		value_list_add(&list, parts[i] != NULL ? parts[i] : value_nil());
+	if (piece > 0)
+		value_list_add(&list, value_int(arena, (int64_t)piece));
 	return arena_printf(
 	    arena, "<conversation id=\"%s\">", name_of(arena, value_list_end(&list)));
 }
 
 static const char *
-section_of(struct deep_history *history, const struct value *messages, const char *mark)
+section_of(struct deep_history *history, const struct value *messages)
 {
 	struct arena *arena = turn_arena(history->turn);
 	struct value_list list = { .arena = arena };
@@ -197,26 +211,30 @@ section_of(struct deep_history *history, const struct value *messages, const cha
 	for (i = 0; i < value_size(messages); i++)
 		value_list_add(
 		    &list, with_media_saved(history, value_at(messages, i), &count));
-	return arena_printf(arena, "## Summed up at %s\n\n%s\n%s</conversation>\n\n",
-	    backend_now(arena), mark,
-	    summarization_text(arena, value_list_end(&list), -1, 1));
+	return summarization_text(arena, value_list_end(&list), -1, 1);
 }
 
-/* Finds the file that a section with this mark goes into: history->part is its number, *before_r what it
- * has, NULL: the section is there already. */
-static enum backend_end
-find_part(struct deep_history *history, const char *mark, const char **before_r)
+static bool
+has_room(const struct backend_file *file, size_t size)
 {
-	const struct value *settings = turn_settings(history->turn);
+	size_t before = file->content->size;
+
+	return !file->is_base64 && before < PART_BYTES &&
+	       (before == 0 || before + size <= PART_BYTES_MAX);
+}
+
+/* Finds the file that size bytes with this mark go into: history->part is its number, *before_r what it
+ * has, NULL: they are there already. */
+static enum backend_end
+find_part(
+    struct deep_history *history, const char *mark, size_t size, const char **before_r)
+{
 	struct backend_file file;
 	enum backend_end end;
 	unsigned tries;
 
 	for (tries = 0; tries < PARTS_TRIED; tries++, history->part++) {
-		end = backend_read(&history->backend,
-		    deep_path(turn_arena(history->turn), settings, history->session,
-			history->part),
-		    &file);
+		end = backend_read(&history->backend, path_of(history), &file);
 		*before_r = "";
 		if (end == BACKEND_MISSING)
 			return BACKEND_DONE;
@@ -225,13 +243,60 @@ find_part(struct deep_history *history, const char *mark, const char **before_r)
 		*before_r = value_text(file.content);
 		if (!file.is_base64 && strstr(*before_r, mark) != NULL)
 			*before_r = NULL;
-		if (*before_r == NULL ||
-		    (!file.is_base64 && file.content->size < PART_BYTES))
+		if (*before_r == NULL || has_room(&file, size))
 			return BACKEND_DONE;
 	}
 	history->part -= PARTS_TRIED;
 	history->backend.error = "there are too many files of this conversation";
 	return BACKEND_FAILED;
+}
+
+/* Adds a piece of a section; from: the path of the one in front, or NULL. */
+static enum backend_end
+add_piece(
+    struct deep_history *history, const char *mark, const char *text, const char *from)
+{
+	struct arena *arena = turn_arena(history->turn);
+	const char *before;
+	enum backend_end end;
+
+	text = arena_printf(arena, "## Summed up at %s%s%s\n\n%s\n%s</conversation>\n\n",
+	    backend_now(arena), from == NULL ? "" : ", going on from ",
+	    from == NULL ? "" : from, mark, text);
+	end = find_part(history, mark, strlen(text), &before);
+	if (end != BACKEND_DONE || before == NULL)
+		return end;
+	return backend_write(&history->backend, path_of(history),
+	    value_printf(arena, "%s%s", before, text));
+}
+
+/* Where text is to be cut: behind a line when it has one. */
+static size_t
+piece_size(const char *text, size_t size)
+{
+	size_t most = utf8_prefix(text, size, PIECE_BYTES);
+	const char *line = most < size ? memrchr(text, '\n', most) : NULL;
+
+	return line == NULL ? most : (size_t)(line - text) + 1;
+}
+
+static enum backend_end
+add_section(struct deep_history *history, const struct value *messages)
+{
+	struct arena *arena = turn_arena(history->turn);
+	const char *text = section_of(history, messages), *from = NULL;
+	size_t left = strlen(text), piece = 0, size;
+	enum backend_end end;
+
+	do {
+		size = piece_size(text, left);
+		end = add_piece(history, mark_of(history, messages, piece++),
+		    arena_copy(arena, text, size), from);
+		from = path_of(history);
+		text += size;
+		left -= size;
+	} while (end == BACKEND_DONE && left > 0);
+	return end;
 }
 
 static void
@@ -245,23 +310,18 @@ note_failure(struct deep_history *history, enum backend_end end, const char *pat
 const char *
 deep_history_add(struct deep_history *history, const struct value *messages)
 {
-	struct arena *arena = turn_arena(history->turn);
-	const char *before, *path, *mark;
+	const char *before;
 	enum backend_end end;
 
 	if (value_size(messages) == 0)
 		return NULL;
-	mark = mark_of(history, messages);
-	end = find_part(history, mark, &before);
-	path = deep_path(
-	    arena, turn_settings(history->turn), history->session, history->part);
-	if (end == BACKEND_DONE && before != NULL)
-		end = backend_write(&history->backend, path,
-		    value_printf(
-			arena, "%s%s", before, section_of(history, messages, mark)));
+	/* First whether there are files at all: a section has images to be saved. */
+	end = find_part(history, mark_of(history, messages, 0), 0, &before);
 	if (end == BACKEND_DONE)
-		return path;
-	note_failure(history, end, path);
+		end = add_section(history, messages);
+	if (end == BACKEND_DONE)
+		return path_of(history);
+	note_failure(history, end, path_of(history));
 	return NULL;
 }
 

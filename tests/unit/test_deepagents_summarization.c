@@ -1,6 +1,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "bounds.h"
 #include "chain.h"
 #include "fault.h"
 #include "has.h"
@@ -24,6 +25,7 @@ static struct {
 static struct {
 	const struct value *items;
 	bool is_broken;
+	size_t largest; /* content that was put */
 } memory;
 
 static void
@@ -77,6 +79,9 @@ remember(struct turn *own, const struct value *op)
 	if (memory.is_broken)
 		return fault_body("OSError", "out of order");
 	if (strcmp(name, "put") == 0) {
+		value = value_get(op, "value");
+		if (value_size(value_get(value, "content")) > memory.largest)
+			memory.largest = value_size(value_get(value, "content"));
 		memory.items =
 		    value_map_with(arena, memory.items, key, value_get(op, "value"));
 		return value_map(arena, "item", value_empty_map(), NULL);
@@ -382,6 +387,49 @@ START_TEST(a_long_file_is_followed_by_another)
 }
 END_TEST
 
+/* SIX with an answer of size bytes; the first message has that id. */
+static const struct value *
+long_thread(const char *id, size_t size)
+{
+	char *text = arena_alloc(arena, size + 1);
+	const struct value *six = literal(arena, SIX), *message;
+
+	memset(text, 'x', size);
+	text[size] = '\0';
+	message = value_map_with(arena, value_at(six, 0), "id", value_str(arena, id));
+	message = value_map_with(arena, message, "content", value_str(arena, text));
+	return value_array_concat(
+	    arena, value_array(arena, &message, 1), value_array_slice(arena, six, 1, 6));
+}
+
+static const struct {
+	size_t bytes, files;
+} lengths[] = { { 500000, 1 }, { 700000, 2 }, { 2500000, 4 } };
+
+/* Behind a file that has less than a half of what it may have. */
+START_TEST(what_is_longer_than_an_item_has_several_files)
+{
+	const struct value *update, *items;
+	const char *path;
+
+	turn.state = value_map(arena, DEEP_SESSION, VALUE_TEXT("s"), NULL);
+	run_hook(HOOK_BEFORE_MODEL, IN_STORE, long_thread("a", 400000));
+	update =
+	    run_hook(HOOK_BEFORE_MODEL, IN_STORE, long_thread("b", lengths[_i].bytes));
+	items = memory.items;
+	ck_assert_uint_eq(value_size(items), lengths[_i].files);
+	ck_assert_uint_lt(memory.largest, ITEM_VALUE_BYTES_MAX - 1000);
+	path = value_get_text(value_get(update, DEEP_EVENT), "file_path");
+	ck_assert_str_eq(path, lengths[_i].files == 1
+				   ? "/conversation_history/s.md"
+				   : arena_printf(arena, "/conversation_history/s-%zu.md",
+					 lengths[_i].files));
+	/* As behind a crash. */
+	run_hook(HOOK_BEFORE_MODEL, IN_STORE, long_thread("b", lengths[_i].bytes));
+	ck_assert(value_equal(items, memory.items));
+}
+END_TEST
+
 static const char *const images[] = {
 	"{'type': 'image', 'base64': 'Zm8=', 'mime_type': 'image/png'}",
 	"{'type': 'image', 'source': {'type': 'base64', 'media_type': 'image/png', "
@@ -435,6 +483,8 @@ tcase_deepagents_summarization(void)
 	tcase_add_test(tcase, files_that_cannot_be_written_are_a_note);
 	tcase_add_test(tcase, a_hook_that_runs_again_saves_once);
 	tcase_add_test(tcase, a_long_file_is_followed_by_another);
+	tcase_add_loop_test(
+	    tcase, what_is_longer_than_an_item_has_several_files, 0, COUNT(lengths));
 	tcase_add_loop_test(tcase, images_are_saved_as_files, 0, COUNT(images));
 	return tcase;
 }
