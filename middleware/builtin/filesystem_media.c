@@ -18,7 +18,8 @@ is_media(const struct value *block)
 
 /* --- what a model does not take ----------------------------------------------------- */
 
-/* Whether the model's profile says that it takes no such block; what is not said is not known. */
+/* Whether the model's profile says that it takes no such block; what is not said is not known. Bytes of no kind
+ * none takes. */
 static bool
 is_refused(const struct value *profile, const struct value *block)
 {
@@ -33,6 +34,9 @@ is_refused(const struct value *profile, const struct value *block)
 	const char *type = value_get_text(block, "type");
 	size_t i;
 
+	if (type != NULL && strcmp(type, "file") == 0 &&
+	    value_text_is(value_get(block, "mime_type"), "application/octet-stream"))
+		return true;
 	for (i = 0; type != NULL && i < sizeof kinds / sizeof *kinds; i++)
 		if (strcmp(type, kinds[i].type) == 0)
 			return !value_get_bool(profile, kinds[i].key, true) &&

@@ -27,24 +27,26 @@ clean_base64(struct arena *arena, const struct value *content)
 	return bytes == NULL ? NULL : backend_base64(arena, bytes->text, bytes->size);
 }
 
-/* A block for the model of what is no text. */
+/* A block for the model of what is no text. One that no provider takes would have each call of the thread refused. */
 static struct tool_result *
 answer_media(struct call *call, const struct value *content)
 {
 	const char *kind = backend_kind(call->path);
-	bool is_known = strcmp(kind, "text") != 0;
 	const struct value *block;
 
+	if (strcmp(kind, "text") == 0)
+		return call_refuse(
+		    call, arena_printf(call->arena,
+			      "'%s' cannot be shown: it is no text, and by "
+			      "its name no image, audio, video or PDF",
+			      call->path));
 	if (content->size / 4 * 3 > MEDIA_BYTES_MAX)
 		return call_refuse(call, arena_printf(call->arena,
 					     "'%s' is too large to be shown: more than "
 					     "%u bytes",
 					     call->path, MEDIA_BYTES_MAX));
-	block = value_map(call->arena, "type",
-	    value_str(call->arena, is_known ? kind : "file"), "base64", content,
-	    "mime_type",
-	    value_str(call->arena,
-		is_known ? backend_media_type(call->path) : "application/octet-stream"),
+	block = value_map(call->arena, "type", value_str(call->arena, kind), "base64",
+	    content, "mime_type", value_str(call->arena, backend_media_type(call->path)),
 	    NULL);
 	return call_answer_with(call, value_array(call->arena, &block, 1), "success");
 }

@@ -77,6 +77,8 @@ END_TEST
 #define AS_TEXT(text) BLOCK("{'type': 'text', 'text': '" text "'}")
 #define IMAGE "{'type': 'image', 'base64': 'AAAA'}"
 #define PDF "{'type': 'file', 'base64': 'AAAA', 'mime_type': 'application/pdf'}"
+#define BYTES                                                                            \
+	"{'type': 'file', 'base64': 'AAAA', 'mime_type': 'application/octet-stream'}"
 #define SLIDES "{'type': 'file', 'base64': 'AAAA', 'mime_type': 'application/x-slides'}"
 
 static const struct {
@@ -89,6 +91,7 @@ static const struct {
 	{ "{'pdf_inputs': false}", BLOCK(PDF),
 	    AS_TEXT("[file: not shown, this model takes none]") },
 	{ "{'pdf_inputs': false}", BLOCK(SLIDES), BLOCK(SLIDES) },
+	{ "{}", BLOCK(BYTES), AS_TEXT("[file: not shown, this model takes none]") },
 	{ "{'audio_inputs': false}", BLOCK("{'type': 'audio', 'base64': 'AAAA'}"),
 	    AS_TEXT("[audio: not shown, this model takes none]") },
 	{ "{'video_inputs': false}", BLOCK("{'type': 'video', 'base64': 'AAAA'}"),
