@@ -177,9 +177,10 @@ sum_up(struct scene *scene, const struct deep_view *view)
 	    turn, value_array_slice(arena, view->messages, 0, step.cut));
 	if (step.summary == NULL)
 		return -1;
-	/* Behind the summary: without one nothing goes, and nothing is written. */
-	step.path = deep_history_add(history_of(scene),
-	    value_array_slice(arena, view->messages, view->has_summary, step.cut));
+	/* Behind the summary: without one nothing goes, and nothing is written. The thread's: what is shown may be cut. */
+	step.path = deep_history_add(
+	    history_of(scene), value_array_slice(arena, step.messages, view->start,
+				   view->start + step.cut - view->has_summary));
 	step.part = scene->history.part;
 	scene->event = deep_event(arena, &step);
 	scene->is_changed = true;

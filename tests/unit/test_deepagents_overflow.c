@@ -289,6 +289,25 @@ START_TEST(what_filesystem_has_saved_is_left_as_it_is)
 }
 END_TEST
 
+START_TEST(what_goes_is_saved_whole)
+{
+	const char *settings = "{'trigger': ['messages', 4], 'keep': ['messages', 2]}";
+	const struct value *update, *file,
+	    *state = literal(arena,
+		"{'summarization_event': {'cutoff_index': 0, 'clipped': [{'id': '3', "
+		"'bytes': 8, 'path': '/large_tool_results/c_2'}]}}");
+	const struct value *thread = literal(arena, "[" H("1") ", " CALL("2", "add") "]");
+
+	thread = value_array_add(arena, thread, long_result("3", "c/2", 4000));
+	thread =
+	    value_array_concat(arena, thread, literal(arena, "[" A("4") ", " H("5") "]"));
+	update = run_hook(HOOK_BEFORE_MODEL, settings, thread, state);
+	file = value_get(value_get(update, "files"),
+	    value_get_text(value_get(update, DEEP_EVENT), "file_path"));
+	ck_assert_uint_gt(value_size(value_get(file, "content")), 4000);
+}
+END_TEST
+
 START_TEST(what_could_not_be_saved_is_not_said_to_be)
 {
 	const struct value *thread =
@@ -441,6 +460,7 @@ tcase_deepagents_overflow(void)
 	tcase_add_test(tcase, short_results_leave_their_room_to_long_ones);
 	tcase_add_loop_test(tcase, what_the_wrap_left_is_saved, 0, COUNT(late_hooks));
 	tcase_add_test(tcase, what_filesystem_has_saved_is_left_as_it_is);
+	tcase_add_test(tcase, what_goes_is_saved_whole);
 	tcase_add_test(tcase, what_could_not_be_saved_is_not_said_to_be);
 	tcase_add_loop_test(tcase, an_event_that_is_none_does_no_harm, 0, COUNT(junk));
 	tcase_add_loop_test(tcase, the_model_can_have_it_summed_up, 0, COUNT(compacts));
