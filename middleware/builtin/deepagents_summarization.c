@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "context_size.h"
+#include "filesystem.h"
 
 /* --- a node hook's view of it ----------------------------------------------------------- */
 
@@ -57,7 +58,8 @@ update_of(struct scene *scene, const struct value *messages)
 	    history_of(scene)->backend.update, "messages", messages, NULL);
 }
 
-/* What the model is shown now, and how long that is. */
+/* What the model is shown now, and how long that is. A message that filesystem has tagged is shown in its short form:
+ * its wrap has that to do, and is not here. */
 static struct token_request
 look(struct scene *scene, struct deep_view *view)
 {
@@ -70,7 +72,8 @@ look(struct scene *scene, struct deep_view *view)
 		.stale = value_get_text(scene->event, "reported_before"),
 	};
 
-	*view = deep_view_of(arena, turn_messages(scene->turn), scene->event);
+	*view = deep_view_of(arena,
+	    filesystem_shown(arena, NULL, turn_messages(scene->turn)), scene->event);
 	request.messages = view->messages;
 	if (deep_view_shorten(arena, view,
 		value_get(turn_settings(scene->turn), "truncate_args_settings"),

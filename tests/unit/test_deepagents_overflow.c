@@ -308,6 +308,24 @@ START_TEST(what_goes_is_saved_whole)
 }
 END_TEST
 
+START_TEST(a_tagged_message_counts_in_its_short_form)
+{
+	const char *settings = "{'trigger': ['tokens', 5000], 'keep': ['messages', 2]}";
+	const struct value *message =
+	    chat_human(arena, value_get_text(long_result("1", "a", 40000), "content"));
+	const struct value *tag = literal(arena, "{'lc_evicted_to': '/x'}"), *thread;
+
+	message = value_map_with(arena, message, "id", VALUE_TEXT("1"));
+	thread = value_array_concat(arena, value_array(arena, &message, 1),
+	    literal(arena, "[" A("2") ", " H("3") ", " A("4") ", " H("5") "]"));
+	ck_assert_ptr_nonnull(run_hook(HOOK_BEFORE_MODEL, settings, thread, NULL));
+	message = value_map_with(arena, message, "additional_kwargs", tag);
+	thread = value_array_concat(arena, value_array(arena, &message, 1),
+	    value_array_slice(arena, thread, 1, 5));
+	ck_assert_ptr_null(run_hook(HOOK_BEFORE_MODEL, settings, thread, NULL));
+}
+END_TEST
+
 START_TEST(what_could_not_be_saved_is_not_said_to_be)
 {
 	const struct value *thread =
@@ -461,6 +479,7 @@ tcase_deepagents_overflow(void)
 	tcase_add_loop_test(tcase, what_the_wrap_left_is_saved, 0, COUNT(late_hooks));
 	tcase_add_test(tcase, what_filesystem_has_saved_is_left_as_it_is);
 	tcase_add_test(tcase, what_goes_is_saved_whole);
+	tcase_add_test(tcase, a_tagged_message_counts_in_its_short_form);
 	tcase_add_test(tcase, what_could_not_be_saved_is_not_said_to_be);
 	tcase_add_loop_test(tcase, an_event_that_is_none_does_no_harm, 0, COUNT(junk));
 	tcase_add_loop_test(tcase, the_model_can_have_it_summed_up, 0, COUNT(compacts));
