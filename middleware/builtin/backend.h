@@ -95,6 +95,9 @@ bool backend_executes(const struct value *setting);
 bool backend_has_state(const struct value *setting);
 bool backend_has_folder(const struct value *setting);
 
+/* How long a command may take that is given no time of its own, where backend_executes. */
+double backend_execute_seconds(const struct value *setting);
+
 /* The prefixes of a composite's routes, [text]; an empty array of others. */
 const struct value *backend_routes(struct arena *arena, const struct value *setting);
 

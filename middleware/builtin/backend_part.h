@@ -37,6 +37,9 @@ struct backend_part backend_part_of(struct arena *arena, const struct value *set
 bool backend_part_at(
     const struct value *setting, const char *route, struct backend_part *part_r);
 
+/* How long a command of local_shell may take that is given no time of its own. */
+double backend_seconds_of(const struct backend_part *part);
+
 /* Does op in part, whose paths are inside of it. */
 const struct value *backend_do(
     struct backend *backend, const struct backend_part *part, const struct value *op);

@@ -9,6 +9,7 @@
 #include "slot.h"
 
 #define SECONDS_MAX 86400.0
+#define SECONDS_USUAL 120.0 /* of a command */
 #define OUTPUT_BYTES_MAX 1048576.0
 
 static const char *const kinds[] = { "state", "store", "filesystem", "local_shell",
@@ -448,6 +449,21 @@ bool
 backend_executes(const struct value *setting)
 {
 	return has_kind(setting, "local_shell", "local_shell", false);
+}
+
+double
+backend_seconds_of(const struct backend_part *part)
+{
+	return value_get_number(part->settings, "timeout", SECONDS_USUAL);
+}
+
+double
+backend_execute_seconds(const struct value *setting)
+{
+	struct backend_part part;
+
+	backend_part_at(setting, "", &part);
+	return backend_seconds_of(&part);
 }
 
 bool

@@ -9,7 +9,6 @@
 #include "process.h"
 #include "utf8.h"
 
-#define TIMEOUT_SECONDS 120.0
 #define OUTPUT_BYTES 100000
 #define WRITTEN_BYTES_MAX (8u << 20) /* then it is killed */
 #define STATUS_LATE 124
@@ -156,7 +155,7 @@ backend_shell_do(
 		    "bytes",
 		    TOOL_ARGUMENT_BYTES_MAX);
 	if (seconds <= 0)
-		seconds = value_get_number(part->settings, "timeout", TIMEOUT_SECONDS);
+		seconds = backend_seconds_of(part);
 	how.timeout_ms = (uint64_t)(seconds * 1000) + 1;
 	process_run(fiber_loop(), arena, &how, &result);
 	if (result.end == PROCESS_CANCELLED)

@@ -6,6 +6,7 @@
  * each model call is shown the short form of it (wrap_model_call). */
 #include "filesystem.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "nearest.h"
@@ -136,11 +137,13 @@ flaw_of_descriptions(struct arena *arena, const struct value *descriptions)
 	return NULL;
 }
 
-/* A call lasts as long as its command may, and a little. */
+/* A call lasts as long as its command may, the model's choice or not, and a little. */
 static const struct value *
 with_timeout(struct arena *arena, const struct value *tool, const struct value *settings)
 {
-	int64_t seconds = value_get_int(settings, "max_execute_timeout", 3600);
+	double most = value_get_number(settings, "max_execute_timeout", 3600);
+	double usual = backend_execute_seconds(value_get(settings, "backend"));
+	int64_t seconds = (int64_t)ceil(usual > most ? usual : most);
 
 	return value_map_with(arena, tool, "timeout_ms",
 	    value_int(arena, (seconds + SPARE_SECONDS) * 1000));

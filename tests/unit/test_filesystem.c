@@ -129,6 +129,29 @@ START_TEST(tools_are_those_that_are_wanted_and_that_the_backend_can)
 }
 END_TEST
 
+static const struct {
+	const char *shell, *more;
+	int64_t timeout_ms;
+} limits[] = {
+	{ "", "", 3630000 },
+	{ "", ", 'max_execute_timeout': 9", 150000 },
+	{ ", 'timeout': 7200.5", "", 7231000 },
+	{ ", 'timeout': 60", ", 'max_execute_timeout': 600", 630000 },
+};
+
+START_TEST(a_call_lasts_as_long_as_its_command_may)
+{
+	const struct middleware_use *use = literal_use(arena, "filesystem",
+	    arena_printf(arena,
+		"{'tools': ['read_file', 'execute'], 'backend': "
+		"{'local_shell': {'root_dir': '/srv'%s}}%s}",
+		limits[_i].shell, limits[_i].more));
+
+	ck_assert_int_eq(value_get_int(value_at(use->tools, 1), "timeout_ms", 0),
+	    limits[_i].timeout_ms);
+}
+END_TEST
+
 START_TEST(descriptions_can_be_replaced)
 {
 	const struct middleware_use *use = literal_use(
@@ -432,6 +455,8 @@ tcase_filesystem(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, files_are_a_field_that_tools_read);
 	tcase_add_test(tcase, tools_are_those_that_are_wanted_and_that_the_backend_can);
+	tcase_add_loop_test(tcase, a_call_lasts_as_long_as_its_command_may, 0,
+	    sizeof limits / sizeof *limits);
 	tcase_add_test(tcase, descriptions_can_be_replaced);
 	tcase_add_loop_test(tcase, wrong_settings_are_refused, 0, COUNT(refused));
 	tcase_add_test(tcase, rules_beside_commands_are_for_routes);
