@@ -75,15 +75,34 @@ struct range {
 	int64_t first, last; /* -1: to the end */
 };
 
-/* Lines of text with their numbers, as many as are shown at once. */
+/* The text of a view, with what is to be said of what is not in it. */
+static const char *
+shown_of(struct arena *arena, struct packet *out, size_t cut, int64_t left)
+{
+	const char *shown = arena_copy(arena, out->size > 0 ? out->data : "", out->size);
+
+	shown = backend_printable(arena, shown, out->size);
+	packet_release(out);
+	if (cut > 0)
+		shown = arena_printf(arena,
+		    "%s\n[The line is too long: its last %zu bytes are not shown]", shown,
+		    cut);
+	return left == 0 ? shown
+			 : arena_printf(arena,
+			       "%s\n[%lld lines more are not shown: they are too long "
+			       "together; use view_range]",
+			       shown, (long long)left);
+}
+
+/* Lines of text with their numbers, as many as are shown at once; of a first one that is too long its begin. */
 static const char *
 numbered(struct arena *arena, const struct value *text, struct range range)
 {
 	const char *line = text->text, *end = line + text->size, *stop;
 	struct packet out = { 0 };
 	char head[32];
-	const char *shown;
 	int64_t number = 1, left = 0;
+	size_t size, cut = 0;
 
 	/* A newline at its end begins no line. */
 	for (; line < end || (number == 1 && text->size == 0);
@@ -94,26 +113,22 @@ numbered(struct arena *arena, const struct value *text, struct range range)
 		if (number >= range.first && (range.last == -1 || number <= range.last)) {
 			snprintf(head, sizeof head, "%s%lld|", out.size > 0 ? "\n" : "",
 			    (long long)number);
+			size = (size_t)(stop - line);
 			/* Behind one that is left out none is shown: nobody is to take it for the next. */
-			if (left > 0 || out.size + strlen(head) + (size_t)(stop - line) >
-					    CLAUDE_FILES_VIEW_BYTES) {
+			if (left > 0 || cut > 0 ||
+			    (out.size > 0 && out.size + strlen(head) + size >
+						 CLAUDE_FILES_VIEW_BYTES)) {
 				left++;
 				continue;
 			}
+			cut = size - utf8_prefix(line, size, CLAUDE_FILES_VIEW_BYTES);
 			packet_append(&out, head, strlen(head));
-			packet_append(&out, line, (size_t)(stop - line));
+			packet_append(&out, line, size - cut);
 		}
 		if (text->size == 0)
 			break;
 	}
-	shown = arena_copy(arena, out.size > 0 ? out.data : "", out.size);
-	shown = backend_printable(arena, shown, out.size);
-	packet_release(&out);
-	return left == 0 ? shown
-			 : arena_printf(arena,
-			       "%s\n[%lld lines more are not shown: they are too long "
-			       "together; use view_range]",
-			       shown, (long long)left);
+	return shown_of(arena, &out, cut, left);
 }
 
 static struct tool_result *

@@ -154,6 +154,27 @@ START_TEST(what_is_too_long_to_be_shown_is_said)
 }
 END_TEST
 
+START_TEST(of_a_first_line_that_is_too_long_the_begin_is_shown)
+{
+	char *text = arena_alloc(arena, CLAUDE_FILES_VIEW_BYTES + 3);
+	const char *shown;
+
+	memset(text, 'x', CLAUDE_FILES_VIEW_BYTES - 1);
+	memcpy(text + CLAUDE_FILES_VIEW_BYTES - 1, "\xc3\xa4y", 4);
+	trial.state = value_map(arena, "text_editor_files",
+	    value_map(arena, "/wide",
+		value_map(arena, "content", value_printf(arena, "a\n%s\nb", text), NULL),
+		NULL),
+	    NULL);
+	shown = answer("{'command': 'view', 'path': '/wide', 'view_range': [2, -1]}");
+	ck_assert_uint_eq(strncmp(shown, "2|xxx", 5), 0);
+	ck_assert_str_eq(strchr(shown, '\n'),
+	    "\n[The line is too long: its last 3 bytes are not shown]\n[1 lines more "
+	    "are not shown: they are too long together; use view_range]");
+	ck_assert_uint_lt(strlen(shown), CLAUDE_FILES_VIEW_BYTES + 200);
+}
+END_TEST
+
 START_TEST(a_folder_is_a_list)
 {
 	given("{'/src/a.c': {'content': ''}, '/src/b/c.c': {'content': ''}, '/d': "
@@ -412,6 +433,7 @@ tcase_claude_files(void)
 	tcase_add_test(tcase, a_file_is_shown_with_its_lines_numbered);
 	tcase_add_test(tcase, a_part_of_it_is_shown_when_that_is_wanted);
 	tcase_add_test(tcase, what_is_too_long_to_be_shown_is_said);
+	tcase_add_test(tcase, of_a_first_line_that_is_too_long_the_begin_is_shown);
 	tcase_add_test(tcase, a_folder_is_a_list);
 	tcase_add_test(tcase, a_file_is_created_and_replaced);
 	tcase_add_test(tcase, a_text_is_replaced_where_it_stands_alone);
