@@ -1,5 +1,5 @@
-/* filesystem: the parts of that middleware, for filesystem*.c alone; but deepagents_summarization looks for the tag, and at what is
- * shown. */
+/* filesystem: the parts of that middleware, for filesystem*.c alone; but deepagents_summarization looks for the
+ * tag, and at what is shown. */
 #ifndef FILESYSTEM_H
 #define FILESYSTEM_H
 
@@ -76,7 +76,8 @@ struct tool_result *filesystem_wrap_tool_call(
     struct tool_request *request, struct tool_next *next);
 const struct value *filesystem_before_agent(struct turn *turn);
 
-/* messages with the short form of those that are tagged, and longer than settings say; NULL: of all of these. */
+/* messages with the short form of those that are tagged, and longer than settings say; NULL: of all that are
+ * tagged. */
 const struct value *filesystem_shown(
     struct arena *arena, const struct value *settings, const struct value *messages);
 
