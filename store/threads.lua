@@ -129,8 +129,17 @@ local function refusal(thread_key, prefix, force)
   return force ~= '1' and waits(thread_key) and { 'WAITS' } or nil
 end
 
+-- The children that a hash has are deleted, too (chores.lua), and it is.
+local function forget_children(prefix, key)
+  local children = redis.call('HGETALL', key)
+  for i = 1, #children, 2 do
+    redis.call('HSET', prefix .. 'forgotten', '>' .. children[i], children[i + 1])
+  end
+  redis.call('DEL', key)
+end
+
 -- What a run has left. Its place in `forgotten` has what lies elsewhere deleted, too (chores.lua), and so have
--- its children's, if takes_children. Brokers and workers may know its calls: for so long it is noted how many runs of its id there
+-- its children's, if takes_children: else its thread keeps them until that needs none. Brokers and workers may know its calls: for so long it is noted how many runs of its id there
 -- were, so that those of the next one are others, and the last entry that one came by, so that none before it begins one (known).
 local function forget_run(prefix, run, takes_children)
   local key = run_key(prefix, run)
@@ -142,9 +151,11 @@ local function forget_run(prefix, run, takes_children)
     redis.call('SET', again_key(run), text(count) .. (entry and ' ' .. entry or ''), 'PX', AGAIN_MS)
   end
   redis.call('HSET', prefix .. 'forgotten', run, (record[1] or '-') .. ' ' .. (record[2] or ''))
-  local children = takes_children and record[3] and redis.call('HGETALL', key .. ':k') or {}
-  for i = 1, #children, 2 do
-    redis.call('HSET', prefix .. 'forgotten', '>' .. children[i], children[i + 1])
+  local children = record[3] and record[2] and not takes_children and redis.call('HGETALL', key .. ':k') or {}
+  if #children > 0 then
+    call_with('HSET', prefix .. 't:' .. record[2] .. ':k', children, 1, #children)
+  elseif record[3] then
+    forget_children(prefix, key .. ':k')
   end
   redis.call('DEL', key, key .. ':e', key .. ':w', key .. ':k')
   redis.call('ZREM', prefix .. 'runs', run)
@@ -164,6 +175,7 @@ local function forget_thread(thread_key, prefix, thread)
     redis.call('LTRIM', thread_key .. ':r', #runs, -1)
     return #runs, true
   end
+  forget_children(prefix, thread_key .. ':k')
   redis.call('DEL', thread_key, thread_key .. ':m', thread_key .. ':f', thread_key .. ':c',
     thread_key .. ':q', thread_key .. ':r')
   redis.call('ZREM', prefix .. 'due', thread)
@@ -196,6 +208,9 @@ local function forget_ended(thread_key, prefix, since, kept)
   local list, left, seen, forgotten = thread_key .. ':r', {}, 0, 0
   local takes_children = not needs_children(thread_key)
   local is_last = false
+  if takes_children then
+    forget_children(prefix, thread_key .. ':k')
+  end
   while forgotten < FORGOTTEN_MAX and not is_last do
     local runs = redis.call('LRANGE', list, seen, seen + FORGOTTEN_MAX - forgotten - 1)
     is_last = #runs == 0
@@ -272,7 +287,11 @@ local function forget(keys, args)
   if redis.call('HGET', keys[1], 'rolled') == args[3] then
     redis.call('HSET', keys[1], 'rolled', NO_RUN) -- the next one may have its id
   end
-  forget_run(args[1], args[3], not needs_children(keys[1]))
+  local takes_children = not needs_children(keys[1])
+  if takes_children then
+    forget_children(args[1], keys[1] .. ':k')
+  end
+  forget_run(args[1], args[3], takes_children)
   if at and redis.call('HEXISTS', keys[1], 'created') == 1 then
     redis.call('LSET', keys[1] .. ':r', at, '')
     redis.call('HINCRBY', keys[1], 'holes', 1)

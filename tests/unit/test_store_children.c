@@ -2,10 +2,12 @@
 #include <check.h>
 
 #include "fiber.h"
+#include "store_thread.h"
 #include "store_trial.h"
 
 /* Interface under test */
 #include "store.h"
+#include "store_runs.h"
 
 TCase *tcase_store_children(void);
 
@@ -106,6 +108,17 @@ announce(const char *child, const char *thread)
 	    STORE_OK);
 }
 
+static void
+forget_gone(void)
+{
+	unsigned i;
+
+	for (i = 0; i < 3; i++) { /* the parent's, the child's, and what that leaves */
+		store_forget_gone(trial.a, trial.arena, store_shard("t"), 10);
+		store_forget_gone(trial.a, trial.arena, store_shard("child"), 10);
+	}
+}
+
 /* Who was to submit it has died: with its parent the name goes. */
 static void
 play_never_begun(void)
@@ -125,19 +138,91 @@ play_never_begun(void)
 	trial_check_keys(rest, 1);
 }
 
+static enum store_status
+submit_child(const char *task)
+{
+	struct arena *arena = trial.arena;
+
+	return store_submit_child(trial.a, arena, "t", "boss", "child", "child",
+	    value_map(arena, "agent", value_str(arena, "clerk"), "parent",
+		value_str(arena, "boss"), "task",
+		task != NULL ? value_str(arena, task) : NULL, NULL));
+}
+
+static void
+forget_parent(const char *status)
+{
+	struct store_claim claim;
+	const char *answer;
+
+	trial_submit("t", "boss");
+	trial_claim(trial.a, "t", 60000, &claim);
+	announce("child", "child");
+	ck_assert_int_eq(submit_child("r.1.0"), STORE_OK);
+	thread_commit(&claim, status, status);
+	ck_assert_int_eq(
+	    store_forget_run(trial.a, trial.arena, "t", "boss", &answer), STORE_OK);
+	ck_assert_str_eq(answer, "FORGOTTEN");
+}
+
+static void
+cancel_child(void)
+{
+	const char *answer, *ended;
+
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "child", "child", &answer, &ended),
+	    STORE_OK);
+}
+
+/* Who goes on there asks for it: it goes when the thread does. */
+static void
+play_forgotten(void)
+{
+	static const char *const rest[] = { "leases", "fl:run:boss:g" };
+	struct store_pruned pruned;
+
+	forget_parent("interrupted");
+	cancel_child();
+	forget_gone();
+	ck_assert_int_eq(look("child"), STORE_OK);
+	ck_assert_int_eq(store_erase(trial.a, trial.arena, "t", true, &pruned), STORE_OK);
+	forget_gone();
+	trial_check_keys(rest, 2);
+}
+
+/* And when a run of the thread is forgotten behind it that needs none. */
+static void
+play_forgotten_later(void)
+{
+	const char *answer;
+
+	forget_parent("interrupted");
+	cancel_child();
+	thread_play("next", 1, "success");
+	ck_assert_int_eq(
+	    store_forget_run(trial.a, trial.arena, "t", "next", &answer), STORE_OK);
+	forget_gone();
+	ck_assert_int_eq(look("child"), STORE_NONE);
+}
+
+START_TEST(of_a_parent_that_was_forgotten_while_it_asked_no_child_is_left)
+{
+	trial_play(play_forgotten);
+}
+END_TEST
+
+START_TEST(a_thread_that_needs_no_child_any_more_lets_it_go)
+{
+	trial_play(play_forgotten_later);
+}
+END_TEST
+
 START_TEST(of_one_that_never_began_no_name_is_left)
 {
 	trial_play(play_never_begun);
 }
 END_TEST
-
-static enum store_status
-submit_child(void)
-{
-	return store_submit_child(trial.a, trial.arena, "t", "boss", "child", "child",
-	    value_map(trial.arena, "agent", value_str(trial.arena, "clerk"), "parent",
-		value_str(trial.arena, "boss"), NULL));
-}
 
 /* Whoever ended the parent has looked for its children before the child was there. */
 static void
@@ -146,15 +231,15 @@ play_late(void)
 	const char *answer, *ended;
 	struct store_claim claim;
 
-	ck_assert_int_eq(submit_child(), STORE_FENCED);
+	ck_assert_int_eq(submit_child(NULL), STORE_FENCED);
 	trial_submit("t", "boss");
 	trial_claim(trial.a, "t", 60000, &claim);
 	announce("child", "child");
 	ck_assert_int_eq(
 	    store_cancel(trial.a, trial.arena, "t", "boss", &answer, &ended), STORE_OK);
-	ck_assert_int_eq(submit_child(), STORE_FENCED);
+	ck_assert_int_eq(submit_child(NULL), STORE_FENCED);
 	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "cancelled"), STORE_OK);
-	ck_assert_int_eq(submit_child(), STORE_FENCED);
+	ck_assert_int_eq(submit_child(NULL), STORE_FENCED);
 	ck_assert_int_eq(look("child"), STORE_NONE);
 }
 
@@ -165,8 +250,8 @@ play_in_time(void)
 
 	trial_submit("t", "boss");
 	trial_claim(trial.a, "t", 60000, &claim);
-	ck_assert_int_eq(submit_child(), STORE_OK);
-	ck_assert_int_eq(submit_child(), STORE_KNOWN);
+	ck_assert_int_eq(submit_child(NULL), STORE_OK);
+	ck_assert_int_eq(submit_child(NULL), STORE_KNOWN);
 	ck_assert_int_eq(look("child"), STORE_OK);
 }
 
@@ -194,5 +279,8 @@ tcase_store_children(void)
 	tcase_add_test(tcase, a_child_is_there_while_its_parent_goes_on);
 	tcase_add_test(tcase, a_child_is_not_there_later_than_its_parent);
 	tcase_add_test(tcase, of_one_that_never_began_no_name_is_left);
+	tcase_add_test(
+	    tcase, of_a_parent_that_was_forgotten_while_it_asked_no_child_is_left);
+	tcase_add_test(tcase, a_thread_that_needs_no_child_any_more_lets_it_go);
 	return tcase;
 }
