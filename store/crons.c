@@ -292,11 +292,12 @@ crons_put_off(struct store *store, struct arena *arena, const struct cron *cron,
 {
 	struct command command = { .arena = arena };
 
-	begin(&command, "fl_cron_change", store_shard(cron->id));
+	begin(&command, "fl_cron_put_off", store_shard(cron->id));
 	command_text(&command, cron->id);
+	command_time(&command, cron->next_ms);
 	command_uint(&command, cron->version);
 	command_time(&command, next_ms);
-	add_text(&command, "error", error);
+	command_text(&command, error);
 	return answered(store, &command);
 }
 

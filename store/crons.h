@@ -107,7 +107,7 @@ enum store_status crons_due(struct store *store, struct arena *arena, unsigned s
  * wrong with the run, or NULL. STORE_STALE: somebody else has done that, it was changed, or next_ms is over; STORE_DAMAGED: nobody can. */
 enum store_status crons_fire(struct store *store, struct arena *arena,
     const struct cron *cron, const char *run, int64_t next_ms, const char *error);
-/* Puts off what cannot be fired, and says why. As crons_fire. */
+/* Puts off what cannot be fired, and says why; if it is due then still, as crons_fire. */
 enum store_status crons_put_off(struct store *store, struct arena *arena,
     const struct cron *cron, int64_t next_ms, const char *error);
 /* Puts away what cannot even be read, or is in that shard and does not belong there: it is not due any more. Else it

@@ -68,6 +68,15 @@ local function cron_change(keys, args)
   return { 'OK' }
 end
 
+-- cron_put_off(crons; prefix, cron, due, version, next, error)
+-- What cannot be fired is due at next, if it is due then still. error: why, for people. Answers as cron_change.
+local function cron_put_off(keys, args)
+  if redis.call('ZSCORE', keys[1], args[2]) ~= args[3] then
+    return { 'STALE' }
+  end
+  return cron_change(keys, { args[1], args[2], args[4], args[5], 'error', args[6] })
+end
+
 -- cron_put_away(crons; prefix, cron): whatever stands there is not due any more. {"OK"}.
 local function cron_put_away(keys, args)
   redis.call('ZADD', keys[1], 'XX', 'inf', args[2])
@@ -148,6 +157,7 @@ end
 
 register('fl_cron_create', cron_create)
 register('fl_cron_change', cron_change)
+register('fl_cron_put_off', cron_put_off)
 register('fl_cron_put_away', cron_put_away, 'allow-oom')
 register('fl_cron_delete', cron_delete, 'allow-oom')
 register('fl_cron_get', cron_get, 'no-writes')

@@ -230,6 +230,9 @@ play_once(void)
 	ck_assert_int_eq(
 	    crons_fire(trial.b, trial.arena, &there.items[0], run, cron.next_ms, NULL),
 	    STORE_STALE);
+	ck_assert_int_eq(
+	    crons_put_off(trial.b, trial.arena, &there.items[0], 2000, "no such zone"),
+	    STORE_STALE);
 	ck_assert_int_eq(submitted(), 1);
 	cron = get("c");
 	ck_assert_int_eq(cron.next_ms, LATER);
