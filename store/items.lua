@@ -147,12 +147,16 @@ local function item_set_vectors(_, args)
   end
 end
 
+local CLAIM_MS_MAX = 60000 -- the longest claim: LEFT_MS (store/item_vectors.c)
+
 -- item_claim(items; prefix, bytes, ms, member, digest, member, digest ...): claims to the making of their vectors, for
 -- so long, which `item-claims` has, member and digest -> until when. Returns for each 1: it is the caller's; 0: somebody
 -- else's, or there is one of so many bytes by now.
 local function item_claim(_, args)
   local prefix, now, mine = args[1], now_ms(), {}
   local over = redis.call('ZRANGEBYSCORE', prefix .. 'item-claims', '-inf', now)
+  call_with('ZREM', prefix .. 'item-claims', over, 1, #over)
+  over = redis.call('ZRANGEBYSCORE', prefix .. 'item-claims', now + CLAIM_MS_MAX + CLOCK_SET_BACK, '+inf')
   call_with('ZREM', prefix .. 'item-claims', over, 1, #over)
   for i = 4, #args, 2 do
     local kept = redis.call('HGET', prefix .. 'item-vector', args[i]) or ''

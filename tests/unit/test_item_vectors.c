@@ -155,7 +155,11 @@ play_left_claims(void)
 	model.is_held = false;
 	while (trial_ask("EXISTS", claims)->integer == 1)
 		fiber_yield();
-	ck_assert_int_eq(trial_ask("ZADD", claims, "1", "u\37\36a?")->integer, 1);
+	/* The other one from before somebody set the clock back. */
+	ck_assert_int_eq(
+	    trial_ask("ZADD", claims, "1", "u\37\36a?", "9000000000000", "u\37\36a!")
+		->integer,
+	    2);
 	ck_assert_str_eq(meaning_keys_of("'query': 'tea'"), "a");
 	ck_assert_int_eq(trial_ask("EXISTS", claims)->integer, 0);
 }
