@@ -7,6 +7,7 @@
 #include "fiber.h"
 #include "firing.h"
 #include "items.h"
+#include "log.h"
 #include "memory.h"
 #include "retention.h"
 #include "webhooks.h"
@@ -15,6 +16,7 @@
 #define ROUND_JITTER_MS 250u  /* coordinators that began together do not stay so */
 #define TOOLS_FIRST_MS 60000u /* the fleet's workers are known by then */
 #define TOOLS_MS 3600000u
+#define DAMAGE_MS 3600000u
 #define SWEEPERS 8u
 #define SWEEPS_MAX 8u /* of a shard, from one look of the round to the next */
 
@@ -26,6 +28,7 @@ struct shard_chores {
 	struct fiber *firing;      /* likewise, for crons */
 	bool has_over;             /* threads whose time is over, or what they left */
 	bool is_swept;             /* by a sweeper, now */
+	uint64_t damage_ms;        /* when it may be said again what is damaged */
 };
 
 /* Does away with threads whose time is over. Deletions wait for Redis, each for a turn of it: one sweeper alone
@@ -70,6 +73,20 @@ firing_main(void *arg)
 	shard->firing = NULL;
 }
 
+/* The rest of the shard is seen to all the same. */
+static void
+tell_damage(struct shard_chores *shard, const char *key)
+{
+	uint64_t now_ms = loop_now_ms(shard->chores->coordinator->loop);
+
+	if (now_ms < shard->damage_ms)
+		return;
+	shard->damage_ms = now_ms + DAMAGE_MS;
+	log_warnx("what Redis has at %s is damaged: it is of a wrong type, and what is "
+		  "to be done there is left undone",
+	    key);
+}
+
 static void
 look(struct shard_chores *shard)
 {
@@ -79,9 +96,12 @@ look(struct shard_chores *shard)
 	enum store_status status =
 	    store_chores(coordinator->store, arena, shard->number, &found);
 
+	if (status == STORE_OK && found.damaged != NULL)
+		tell_damage(shard, found.damaged);
 	arena_destroy(&arena);
 	if (status != STORE_OK)
 		return;
+	found.damaged = NULL;
 	shard->has_over = found.threads || found.gone;
 	if (found.crons && shard->firing == NULL && !coordinator->draining)
 		shard->firing =

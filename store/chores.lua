@@ -1,9 +1,19 @@
 
 -- What is to be done in a shard besides its runs: one look tells whether there is anything.
 
+-- How much of key that verb counts. What is of a wrong type has nothing that could be done, and is noted in damaged.
+local function count_of(damaged, verb, key, ...)
+  local count = redis.pcall(verb, key, ...)
+  if type(count) == 'number' then
+    return count
+  end
+  damaged[#damaged + 1] = key
+  return 0
+end
+
 -- chores(due key; prefix): how much waits there: {runs whose children are to be cancelled, ends that
 -- are to be told, items whose time is over, threads whose time is over, runs that were forgotten, crons
--- that are due}.
+-- that are due[, a key of these that is of a wrong type]}.
 local function chores(_, args)
   local prefix = args[1]
   local bereft, hooks, ends = prefix .. 'bereft', prefix .. 'hooks', prefix .. 'item-ends'
@@ -11,10 +21,14 @@ local function chores(_, args)
   if redis.call('EXISTS', bereft, hooks, ends, ttl, forgotten, recurring) == 0 then
     return { 0, 0, 0, 0, 0, 0 } -- nearly always
   end
-  local now = now_ms()
-  return { redis.call('SCARD', bereft), redis.call('ZCOUNT', hooks, '-inf', now) + #told_ahead(prefix, now, 1),
-    redis.call('ZCOUNT', ends, 1, now), redis.call('ZCOUNT', ttl, '-inf', now),
-    redis.call('HLEN', forgotten), redis.call('ZCOUNT', recurring, '-inf', now) }
+  local now, damaged = now_ms(), {}
+  local told = count_of(damaged, 'ZCOUNT', hooks, '-inf', now)
+  if #damaged == 0 then
+    told = told + #told_ahead(prefix, now, 1)
+  end
+  return { count_of(damaged, 'SCARD', bereft), told, count_of(damaged, 'ZCOUNT', ends, 1, now),
+    count_of(damaged, 'ZCOUNT', ttl, '-inf', now), count_of(damaged, 'HLEN', forgotten),
+    count_of(damaged, 'ZCOUNT', recurring, '-inf', now), damaged[1] }
 end
 
 -- The thread of a run that is there, or nil. What is damaged is none.

@@ -350,6 +350,8 @@ struct store_chores {
 	    items;          /* store_orphans, store_take_webhooks, items_sweep */
 	bool threads, gone; /* store_expire, store_forget_gone */
 	bool crons;         /* crons_due */
+	/* A key of these that is of a wrong type, in arena, or NULL. The others are told all the same. */
+	const char *damaged;
 };
 enum store_status store_chores(struct store *store, struct arena *arena, unsigned shard,
     struct store_chores *chores_r);

@@ -28,7 +28,8 @@ store_chores(struct store *store, struct arena *arena, unsigned shard,
 		.items = store_number_at(reply, 2) > 0,
 		.threads = store_number_at(reply, 3) > 0,
 		.gone = store_number_at(reply, 4) > 0,
-		.crons = store_number_at(reply, 5) > 0 };
+		.crons = store_number_at(reply, 5) > 0,
+		.damaged = store_text_at(reply, 6) };
 	return STORE_OK;
 }
 

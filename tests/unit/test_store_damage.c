@@ -241,6 +241,40 @@ START_TEST(a_damaged_key_keeps_no_other_forgotten_run)
 }
 END_TEST
 
+/* --- chores ------------------------------------------------------------------------------- */
+
+static void
+play_chores(void)
+{
+	static const char *const names[] = { "bereft", "hooks", "item-ends", "ttl",
+		"forgotten", "crons" };
+	struct store_chores found;
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++) {
+		trial_ask("SADD", key("bereft"), "r");
+		trial_ask("ZADD", key("ttl"), "1", "t");
+		trial_ask("DEL", key(names[i]));
+		trial_ask("SET", key(names[i]), "of a wrong type");
+		ck_assert_int_eq(
+		    store_chores(trial.a, trial.arena, store_shard("t"), &found),
+		    STORE_OK);
+		ck_assert_str_eq(found.damaged, key(names[i]));
+		ck_assert(found.orphans == (strcmp(names[i], "bereft") != 0));
+		ck_assert(found.threads == (strcmp(names[i], "ttl") != 0));
+		ck_assert(!found.webhooks && !found.items && !found.gone && !found.crons);
+		trial_ask("DEL", key(names[i]));
+	}
+	store_chores(trial.a, trial.arena, store_shard("t"), &found);
+	ck_assert_ptr_null(found.damaged);
+}
+
+START_TEST(a_damaged_key_keeps_no_other_chore)
+{
+	trial_play(play_chores);
+}
+END_TEST
+
 TCase *
 tcase_store_damage(void)
 {
@@ -254,5 +288,6 @@ tcase_store_damage(void)
 	tcase_add_test(tcase, a_damaged_record_makes_way);
 	tcase_add_test(tcase, a_damaged_record_keeps_no_other_webhook);
 	tcase_add_test(tcase, a_damaged_key_keeps_no_other_forgotten_run);
+	tcase_add_test(tcase, a_damaged_key_keeps_no_other_chore);
 	return tcase;
 }
