@@ -84,8 +84,10 @@ fire(struct coordinator *coordinator, struct arena *arena, struct cron *cron,
 	if (status == STORE_OK)
 		log_info("cron=%s fired run=%s late_ms=%" PRId64, cron->id, run,
 		    now_ms - cron->next_ms);
-	else if (status == STORE_DAMAGED)
-		put_off(coordinator, arena, cron, CRON_NEVER,
+	else if (status == STORE_REJECTED || status == STORE_DAMAGED)
+		/* The inbox may be mended: that is no trouble of the cron's own. */
+		put_off(coordinator, arena, cron,
+		    status == STORE_REJECTED ? CRON_NEVER : now_ms + PUT_OFF_MS,
 		    arena_strdup(arena, store_error(coordinator->store)));
 	else if (status == STORE_FAILED && !store_is_gone(coordinator->store))
 		log_warnx(

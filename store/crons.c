@@ -191,8 +191,10 @@ meaning(struct store *store, const struct value *reply)
 		return STORE_STALE;
 	if (store_answers(reply, "NONE"))
 		return STORE_NONE;
-	if (store_answers(reply, "DAMAGED"))
-		return store_damaged(store, "what it submits cannot be read");
+	if (store_answers(reply, "DAMAGED")) {
+		store_fail(store, "what it submits cannot be read");
+		return STORE_REJECTED;
+	}
 	if (store_answers(reply, "FULL"))
 		return full(store, "", CRONS_SHARD_MAX);
 	if (store_answers(reply, "TENANT_FULL"))

@@ -104,7 +104,8 @@ enum store_status crons_due(struct store *store, struct arena *arena, unsigned s
     unsigned limit, struct cron_list *list_r);
 
 /* Submits run for cron, which is as crons_due gave it, and has it due next at next_ms. error: what is known to be
- * wrong with the run, or NULL. STORE_STALE: somebody else has done that, it was changed, or next_ms is over; STORE_DAMAGED: nobody can. */
+ * wrong with the run, or NULL. STORE_STALE: somebody else has done that, it was changed, or next_ms is over; STORE_REJECTED: what it
+ * submits cannot be read, ever; STORE_DAMAGED: a key that it needs is of a wrong type. */
 enum store_status crons_fire(struct store *store, struct arena *arena,
     const struct cron *cron, const char *run, int64_t next_ms, const char *error);
 /* Puts off what cannot be fired, and says why; if it is due then still, as crons_fire. */

@@ -384,7 +384,7 @@ play_damage(void)
 	due("c", &list);
 	ck_assert_int_eq(
 	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
-	    STORE_DAMAGED);
+	    STORE_REJECTED);
 	/* Nor is one that is no list of texts submitted. */
 	trial_ask("HSET",
 	    arena_printf(
@@ -394,7 +394,7 @@ play_damage(void)
 	    "a\x91\x01");
 	ck_assert_int_eq(
 	    crons_fire(trial.a, trial.arena, &list.items[0], "r", LATER, NULL),
-	    STORE_DAMAGED);
+	    STORE_REJECTED);
 	ck_assert_int_eq(submitted(), 0);
 	ck_assert_int_eq(crons_put_off(trial.a, trial.arena, &list.items[0], CRON_NEVER,
 			     "it is damaged"),

@@ -6,6 +6,7 @@
 #include "store_trial.h"
 
 /* Interface under test */
+#include "crons.h"
 #include "store.h"
 #include "store_webhooks.h"
 
@@ -269,6 +270,37 @@ play_chores(void)
 	ck_assert_ptr_null(found.damaged);
 }
 
+/* The inbox is damaged, and not the cron. */
+static void
+play_firing(void)
+{
+	struct cron cron = { .id = "t",
+		.agent = "clerk",
+		.schedule = "@daily",
+		.next_ms = 1000,
+		.entry = value_map(trial.arena, "agent", VALUE_TEXT("clerk"), NULL) };
+	struct cron_list due;
+	const int64_t later = INT64_C(9000000000000);
+
+	ck_assert_int_eq(crons_create(trial.a, trial.arena, &cron), STORE_OK);
+	ck_assert_int_eq(
+	    crons_due(trial.a, trial.arena, store_shard("t"), 10, &due), STORE_OK);
+	ck_assert_uint_eq(due.count, 1);
+	trial_ask("SET", STORE_INBOX, "of a wrong type");
+	ck_assert_int_eq(
+	    crons_fire(trial.a, trial.arena, &due.items[0], "r", later, NULL),
+	    STORE_DAMAGED);
+	trial_ask("DEL", STORE_INBOX);
+	ck_assert_int_eq(
+	    crons_fire(trial.a, trial.arena, &due.items[0], "r", later, NULL), STORE_OK);
+}
+
+START_TEST(a_damaged_inbox_is_no_crons_damage)
+{
+	trial_play(play_firing);
+}
+END_TEST
+
 START_TEST(a_damaged_key_keeps_no_other_chore)
 {
 	trial_play(play_chores);
@@ -289,5 +321,6 @@ tcase_store_damage(void)
 	tcase_add_test(tcase, a_damaged_record_keeps_no_other_webhook);
 	tcase_add_test(tcase, a_damaged_key_keeps_no_other_forgotten_run);
 	tcase_add_test(tcase, a_damaged_key_keeps_no_other_chore);
+	tcase_add_test(tcase, a_damaged_inbox_is_no_crons_damage);
 	return tcase;
 }
