@@ -199,13 +199,19 @@ webhooks_leave(struct coordinator *coordinator)
 void
 webhooks_sweep(struct coordinator *coordinator, unsigned shard)
 {
-	struct arena *arena = arena_new();
+	struct arena *arena;
 	const struct value *taken = NULL;
+	enum store_status status;
 	size_t i;
 
-	if (!coordinator->draining && coordinator->webhooks < UNDER_WAY_MAX &&
-	    store_take_webhooks(coordinator->store, arena, shard, WEBHOOK_LEASE_MS,
-		TAKEN_MAX, &taken) == STORE_OK)
+	if (coordinator->draining || coordinator->webhooks + TAKEN_MAX > UNDER_WAY_MAX)
+		return;
+	arena = arena_new();
+	coordinator->webhooks += TAKEN_MAX; /* other sweeps look while this one waits */
+	status = store_take_webhooks(
+	    coordinator->store, arena, shard, WEBHOOK_LEASE_MS, TAKEN_MAX, &taken);
+	coordinator->webhooks -= TAKEN_MAX;
+	if (status == STORE_OK)
 		for (i = 1; i + 1 < value_size(taken); i += 2) {
 			const char *run = redis_reply_text(value_at(taken, i));
 
