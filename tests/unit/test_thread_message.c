@@ -80,6 +80,25 @@ START_TEST(so_does_another_answer_that_takes_its_place)
 }
 END_TEST
 
+/* A step may be read before what was published of it is. */
+START_TEST(pieces_behind_their_step_say_nothing)
+{
+	talk_start();
+	talk_happens("{'kind': 'step', 'seq': 5, 'step': 3, 'node': 'model'}",
+	    "[" TALK_ANSWER "]", NULL);
+	thread_frames_taken(talk_frames);
+	talk_hear(3, 0, "It ");
+	thread_frames_live(talk_frames, talk_arena,
+	    literal(talk_arena, "{'kind': 'restart', 'step': 3}"));
+	talk_hear(3, 3, "is ");
+	ck_assert_uint_eq(value_size(talk_told()), 0);
+	talk_hear(4, 0, "On");
+	ck_assert_str_eq(talk_story(talk_told()),
+	    "messages message-start, messages content-block-start, "
+	    "messages content-block-delta");
+}
+END_TEST
+
 static const struct {
 	unsigned channels;
 	bool is_heard;
@@ -143,6 +162,7 @@ tcase_thread_message(void)
 	tcase_add_test(tcase, who_comes_back_within_a_text_gets_it_whole);
 	tcase_add_test(tcase, an_answer_that_broke_off_begins_anew);
 	tcase_add_test(tcase, so_does_another_answer_that_takes_its_place);
+	tcase_add_test(tcase, pieces_behind_their_step_say_nothing);
 	tcase_add_test(tcase, several_answers_of_a_step_are_told_apart);
 	tcase_add_loop_test(
 	    tcase, an_event_has_one_id_in_all_streams, 0, sizeof others / sizeof *others);

@@ -80,6 +80,7 @@ thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *r
 	begin_event(frames, seen);
 	frames->points = (struct points){ 0 };
 	frames->speech = (struct speech){ 0 };
+	frames->done = 0;
 }
 
 /* --- a frame ------------------------------------------------------------------------------ */
@@ -241,6 +242,7 @@ show_step(struct thread_frames *frames, struct arena *arena, const struct value 
 		.at = value_get_int(event, "at", 0) };
 
 	show_messages(frames, arena, event, messages);
+	frames->done = value_get_int(event, "step", frames->done);
 	if (about.node != NULL)
 		thread_frames_add(frames, arena, &about,
 		    shape_update(arena, messages, value_get(event, "fields")));
@@ -347,6 +349,9 @@ thread_frames_live(
 		.channel = CHANNEL_CUSTOM, .method = "custom", .is_live = true
 	};
 
+	if (value_text_is(kind, "restart") &&
+	    value_get_int(event, "step", INT64_MAX) <= frames->done)
+		return;
 	if (value_text_is(kind, "restart"))
 		speech_restart(&frames->speech, event);
 	else if (value_text_is(kind, "token"))

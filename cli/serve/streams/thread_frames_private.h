@@ -18,6 +18,8 @@ struct thread_frames {
 	struct packet out;
 	struct points points;
 	struct speech speech; /* what was shown of a message in pieces */
+	int64_t
+	    done; /* the last step that was told: what is heard of it later is left out */
 	unsigned
 	    nth; /* which of its step's answers that is, from 0 on: what is heard is of the first */
 };

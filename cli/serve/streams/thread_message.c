@@ -91,7 +91,7 @@ thread_message_piece(
 	int64_t step = value_get_int(token, "step", 0);
 	size_t skip;
 
-	if (step <= 0)
+	if (step <= frames->done)
 		return;
 	speech_begin(&frames->speech, step);
 	if (!speech_hears(&frames->speech, token, &skip))
