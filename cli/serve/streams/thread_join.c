@@ -76,7 +76,7 @@ find_place(struct join *join, const char *last_id)
 		status = thread_walk_find(&join->walk,
 		    arena_copy(join->call->arena, last_id, (size_t)(mark - last_id)));
 	if (status == STORE_OK)
-		join->last_id = mark + 1;
+		join->last_id = arena_strdup(join->call->arena, mark + 1);
 	return status == STORE_NONE ? thread_walk_begin(&join->walk) : status;
 }
 
