@@ -75,6 +75,9 @@ void reply_events(struct call *call);
 /* What is written where nothing is for that long, so that nobody on the way takes the connection for dead. */
 #define BEAT_MS 5000u
 #define EVENTS_BEAT ": heartbeat\n\n"
+/* When that will be, if nothing is written for ms (the loop's clock); and the ms until then, 0: it is time. */
+uint64_t beat_next(uint64_t ms);
+uint64_t beat_rest(uint64_t at);
 
 /* {"detail": text}; status as HTTP has it. */
 void reply_error(struct call *call, unsigned status, const char *format, ...)

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "api.h"
+#include "fiber.h"
 #include "json.h"
 
 struct store *
@@ -34,6 +35,20 @@ void
 reply_nothing(struct call *call)
 {
 	exchange_answer(call->exchange, 204, NULL, NULL, 0);
+}
+
+uint64_t
+beat_next(uint64_t ms)
+{
+	return loop_now_ms(fiber_loop()) + ms;
+}
+
+uint64_t
+beat_rest(uint64_t at)
+{
+	uint64_t now = loop_now_ms(fiber_loop());
+
+	return now < at ? at - now : 0;
 }
 
 void

@@ -12,6 +12,7 @@ struct stream {
 	struct feed *feed;
 	struct a2a_run run;   /* its record as it was in the beginning */
 	struct speech speech; /* whose pieces come */
+	uint64_t beat_at;     /* when a heartbeat is due */
 };
 
 /* Returns 0, or -1: the reader is gone. */
@@ -26,6 +27,7 @@ write_event(struct stream *stream, struct arena *arena, const struct value *resu
 	packet_append(&packet, "\n\n", 2);
 	written = exchange_write(stream->call->exchange, packet.data, packet.size);
 	packet_release(&packet);
+	stream->beat_at = beat_next(BEAT_MS);
 	return written;
 }
 
@@ -94,13 +96,16 @@ go_on(struct stream *stream)
 {
 	struct arena *arena = arena_new();
 	const struct value *thing;
-	int found = feed_next(stream->feed, arena, BEAT_MS, &thing), result = -1;
+	struct call *call = stream->call;
+	int found = feed_next(stream->feed, arena, beat_rest(stream->beat_at), &thing);
+	int result = found;
 
 	if (found == 1)
 		result = show(stream, arena, thing);
-	else if (found == 0)
-		result = exchange_write(
-		    stream->call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
+	if (result == 0 && beat_rest(stream->beat_at) == 0) {
+		stream->beat_at = beat_next(BEAT_MS);
+		result = exchange_write(call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
+	}
 	arena_destroy(&arena);
 	return result;
 }

@@ -342,14 +342,17 @@ look(struct feed *feed)
 	return -1;
 }
 
-/* What lives here alone is of a step that goes on, so it comes behind the events of those before. */
+/* What lives here alone is of a step that goes on, so it comes behind the events of those before, and before what ends that step:
+ * a pause or the run's end, which have no step. */
 static bool
 is_before(const struct value *event, const struct heard *heard)
 {
-	if (heard == NULL)
-		return true;
-	return heard->seq > 0 ? seq_of(event) <= heard->seq
-			      : value_get_int(event, "step", 0) < heard->step;
+	const struct value *kind = value_get(event, "kind");
+
+	if (heard == NULL || heard->seq > 0)
+		return heard == NULL || seq_of(event) <= heard->seq;
+	return !value_text_is(kind, "interrupted") && !value_text_is(kind, "finished") &&
+	       value_get_int(event, "step", 0) < heard->step;
 }
 
 /* Gives the next event if it comes before what was published; else 0. */
@@ -412,8 +415,8 @@ take(struct feed *feed, struct arena *arena, const struct value **thing_r)
 				return -1;
 			if (next_event(feed) != NULL)
 				continue;
-			heard = first_heard(
-			    feed); /* what has come meanwhile may have moved it */
+			/* What has come meanwhile may have moved it. */
+			heard = first_heard(feed);
 		}
 		found = heard->seq == 0 && value_unpack(arena, heard->body.data,
 					       heard->body.size, thing_r, &error) == 0;
@@ -477,24 +480,5 @@ feed_next(struct feed *feed, struct arena *arena, uint64_t wait_ms,
 		if (wait_for_more(feed, until) == -1)
 			return -1;
 		feed->status = STORE_OK;
-	}
-}
-
-const struct value *
-feed_end(struct feed *feed, struct arena *arena, uint64_t beat_ms, int (*beat)(void *arg),
-    void *arg)
-{
-	for (;;) {
-		struct arena *scratch = arena_new();
-		const struct value *thing = NULL, *last = NULL;
-		int found = feed_next(feed, scratch, beat_ms, &thing);
-
-		if (found == 1 && value_text_is(value_get(thing, "kind"), "finished"))
-			last = value_copy(arena, thing);
-		arena_destroy(&scratch);
-		if (last != NULL || found == -1)
-			return last;
-		if (found == 0 && beat != NULL && beat(arg) == -1)
-			return NULL;
 	}
 }

@@ -28,19 +28,28 @@ struct stream {
 	bool is_cut; /* Redis did not say what belongs to an event; trouble: why */
 	enum store_status trouble;
 	bool has_ended;
+	uint64_t
+	    beat_at; /* nothing was written for a while: it is time for a heartbeat */
 };
 
 /* --- what is shown ------------------------------------------------------------------------ */
 
-/* Returns 0, or -1: the reader is gone. */
+/* Writes what is there, or a heartbeat when it is time: not within a frame, which it would end. Returns 0, or -1: the reader is
+ * gone. */
 static int
 flush(struct stream *stream)
 {
+	struct exchange *exchange = stream->call->exchange;
 	const struct packet *bytes = frames_bytes(stream->frames);
-	int result = bytes->size == 0 ? 0
-				      : exchange_write(stream->call->exchange,
-					    bytes->data, bytes->size);
+	int result = 0;
 
+	if (bytes->size > 0)
+		result = exchange_write(exchange, bytes->data, bytes->size);
+	else if (beat_rest(stream->beat_at) == 0 && !feed_has_more(stream->begun->feed))
+		result = exchange_write(exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
+	else
+		return 0;
+	stream->beat_at = beat_next(BEAT_MS);
 	frames_taken(stream->frames);
 	return result;
 }
@@ -279,19 +288,20 @@ go_on(struct stream *stream)
 {
 	struct arena *arena = arena_new();
 	const struct value *thing;
-	int found = feed_next(stream->begun->feed, arena, BEAT_MS, &thing);
+	int found =
+	    feed_next(stream->begun->feed, arena, beat_rest(stream->beat_at), &thing);
 	bool goes_on = found != -1;
 
 	room_keep_state(stream->call);
 	if (found == 1)
 		show_next(stream, arena, thing);
-	else if (found == 0)
-		goes_on = exchange_write(stream->call->exchange, EVENTS_BEAT,
-			      strlen(EVENTS_BEAT)) == 0;
 	arena_destroy(&arena); /* the reader may take his time */
 	room_let_go_state(stream->call);
-	if (goes_on)
-		goes_on = flush(stream) == 0;
+	if (goes_on && flush(stream) == -1) {
+		/* Who comes back finds its end. */
+		stream->has_ended = false;
+		return false;
+	}
 	return goes_on && !stream->has_ended && !stream->is_cut;
 }
 
@@ -301,8 +311,10 @@ write_stream(struct stream *stream)
 {
 	struct arena *arena = stream->call->arena;
 	enum store_status trouble;
-	bool goes_on = flush(stream) == 0;
+	bool goes_on;
 
+	stream->beat_at = beat_next(BEAT_MS);
+	goes_on = flush(stream) == 0;
 	while (goes_on && !stream->is_cut)
 		goes_on = go_on(stream);
 	trouble = stream->is_cut ? stream->trouble : feed_status(stream->begun->feed);
