@@ -181,11 +181,6 @@ mcp_tool_of(struct arena *arena, const struct mcp_options *options,
 			SHOWN_BYTES, here, TOOL_NAME_BYTES_MAX);
 		return NULL;
 	}
-	if (schema_usable(arena, parameters, &flaw) == -1) {
-		*reason_r = arena_printf(arena,
-		    "'%s': its inputSchema is no usable JSON Schema: %s", here, flaw);
-		return NULL;
-	}
 	idempotent = is_idempotent(options, tool);
 	definition = value_freeze(arena,
 	    value_map(arena, "name", value_str(arena, here), "description",
@@ -197,6 +192,11 @@ mcp_tool_of(struct arena *arena, const struct mcp_options *options,
 		*reason_r = arena_printf(arena,
 		    "'%s': its description and inputSchema are larger than %u bytes",
 		    here, MCP_TOOL_BYTES_MAX);
+		return NULL;
+	}
+	if (schema_usable(arena, parameters, &flaw) == -1) {
+		*reason_r = arena_printf(arena,
+		    "'%s': its inputSchema is no usable JSON Schema: %s", here, flaw);
 		return NULL;
 	}
 	return value_map(

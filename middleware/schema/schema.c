@@ -87,8 +87,7 @@ schema_keywords(void)
 
 /* --- reasons ------------------------------------------------------------------------ */
 
-/* Returns place as a JSON pointer, in arena. */
-static const char *
+const char *
 place_text(struct arena *arena, const struct place *place)
 {
 	char index[24];

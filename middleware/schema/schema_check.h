@@ -7,8 +7,8 @@
 
 #define REASONS_MAX 8u
 
-/* Where in the instance we are: links on the stack, written out when a reason needs it.
- */
+/* Where in the instance, or in a schema, we are: links on the stack, written out when a reason
+ * needs it. */
 struct place {
 	const struct place *parent; /* NULL: the root */
 	const struct value *key;    /* of a map, or NULL */
@@ -76,10 +76,15 @@ struct keyword {
 /* Returns the keyword of that name, or NULL. */
 const struct keyword *keyword_find(const char *name);
 
-/* Calls visit for each schema directly inside schema; path is the place within schema,
- * "/properties/a". Stops when visit returns -1 and returns that, else 0. */
-int schema_each(struct arena *arena, const struct value *schema, const char *path,
-    int (*visit)(void *arg, const struct value *schema, const char *path), void *arg);
+/* Returns place as a JSON pointer, in arena. */
+const char *place_text(struct arena *arena, const struct place *place);
+
+/* Calls visit for each schema directly inside schema, which is at place, with its own place,
+ * "/properties/a" (nobody asks: NULL). Stops when visit returns -1 and returns that, else 0. */
+int schema_each(struct arena *arena, const struct value *schema,
+    const struct place *place,
+    int (*visit)(void *arg, const struct value *schema, const struct place *place),
+    void *arg);
 
 /* --- while checking ----------------------------------------------------------------- */
 

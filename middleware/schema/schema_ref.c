@@ -102,12 +102,12 @@ name_schema(struct ref_index *index, const struct value *schema, const char *bas
 }
 
 static int
-walk_schema(void *arg, const struct value *schema, const char *path)
+walk_schema(void *arg, const struct value *schema, const struct place *place)
 {
 	const struct walk *walk = arg;
 	struct walk inner = *walk;
 
-	(void)path;
+	(void)place;
 	if (!value_is(schema, VALUE_MAP))
 		return 0;
 	inner.base = name_schema(walk->index, schema, walk->base);
@@ -133,7 +133,7 @@ index_new(struct arena *arena, const struct value *root, bool ref_alone)
 	index->arena = arena;
 	index->ref_alone = ref_alone;
 	add_name(index, "", root);
-	walk_schema(&walk, root, "");
+	walk_schema(&walk, root, NULL);
 	if (index->count > 0)
 		qsort(index->nodes, index->count, sizeof *index->nodes, compare_node);
 	return index;

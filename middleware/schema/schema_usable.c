@@ -1,6 +1,5 @@
 /* Whether a schema itself can be used, and the walk over the schemas inside one. */
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "nearest.h"
@@ -9,39 +8,31 @@
 
 /* --- the schemas inside a schema ---------------------------------------------------- */
 
-typedef int visit_fn(void *arg, const struct value *schema, const char *path);
-
-/* path NULL: nobody wants to know the places. */
-static const char *
-extend(struct arena *arena, const char *path, const char *name)
-{
-	return path == NULL ? NULL : pointer_add(arena, path, name);
-}
+typedef int visit_fn(void *arg, const struct value *schema, const struct place *place);
 
 static int
-each_in_list(struct arena *arena, const struct value *list, const char *path,
-    visit_fn *visit, void *arg)
+each_in_list(
+    const struct value *list, const struct place *place, visit_fn *visit, void *arg)
 {
-	char index[24];
-	size_t i;
+	struct place inner = { .parent = place };
 
-	for (i = 0; i < value_size(list); i++) {
-		snprintf(index, sizeof index, "%zu", i);
-		if (visit(arg, value_at(list, i), extend(arena, path, index)) == -1)
+	for (; inner.index < value_size(list); inner.index++) {
+		if (visit(arg, value_at(list, inner.index), &inner) == -1)
 			return -1;
 	}
 	return 0;
 }
 
 static int
-each_in_map(struct arena *arena, const struct value *map, const char *path,
-    visit_fn *visit, void *arg)
+each_in_map(
+    const struct value *map, const struct place *place, visit_fn *visit, void *arg)
 {
+	struct place inner = { .parent = place };
 	size_t i;
 
 	for (i = 0; value_is(map, VALUE_MAP) && i < map->size; i++) {
-		if (visit(arg, map->pairs[i].value,
-			extend(arena, path, map->pairs[i].key->text)) == -1)
+		inner.key = map->pairs[i].key;
+		if (visit(arg, map->pairs[i].value, &inner) == -1)
 			return -1;
 	}
 	return 0;
@@ -76,40 +67,42 @@ without_lists(struct arena *arena, const struct value *map)
 
 static int
 each_in_keyword(struct arena *arena, enum shape shape, const struct value *value,
-    const char *path, visit_fn *visit, void *arg)
+    const struct place *place, visit_fn *visit, void *arg)
 {
 	switch (shape) {
 	case SHAPE_SCHEMA:
-		return visit(arg, value, path);
+		return visit(arg, value, place);
 	case SHAPE_SCHEMAS:
-		return each_in_list(arena, value, path, visit, arg);
+		return each_in_list(value, place, visit, arg);
 	case SHAPE_ITEMS:
 		return value_is(value, VALUE_ARRAY)
-			   ? each_in_list(arena, value, path, visit, arg)
-			   : visit(arg, value, path);
+			   ? each_in_list(value, place, visit, arg)
+			   : visit(arg, value, place);
 	case SHAPE_SCHEMA_MAP:
 	case SHAPE_PATTERN_MAP:
-		return each_in_map(arena, value, path, visit, arg);
+		return each_in_map(value, place, visit, arg);
 	case SHAPE_DEPENDENCIES:
-		return each_in_map(arena, without_lists(arena, value), path, visit, arg);
+		return each_in_map(without_lists(arena, value), place, visit, arg);
 	default:
 		return 0;
 	}
 }
 
 int
-schema_each(struct arena *arena, const struct value *schema, const char *path,
+schema_each(struct arena *arena, const struct value *schema, const struct place *place,
     visit_fn *visit, void *arg)
 {
+	struct place inner = { .parent = place };
 	size_t i;
 
 	for (i = 0; value_is(schema, VALUE_MAP) && i < schema->size; i++) {
-		const char *name = schema->pairs[i].key->text;
-		const struct keyword *keyword = keyword_find(name);
+		const struct keyword *keyword;
 
+		inner.key = schema->pairs[i].key;
+		keyword = keyword_find(inner.key->text);
 		if (keyword != NULL &&
-		    each_in_keyword(arena, keyword->shape, schema->pairs[i].value,
-			extend(arena, path, name), visit, arg) == -1)
+		    each_in_keyword(arena, keyword->shape, schema->pairs[i].value, &inner,
+			visit, arg) == -1)
 			return -1;
 	}
 	return 0;
@@ -283,14 +276,16 @@ shape_flaw(struct proof *proof, enum shape shape, const struct value *schema,
 /* --- the whole document ------------------------------------------------------------- */
 
 static int
-prove(void *arg, const struct value *schema, const char *path)
+prove(void *arg, const struct value *schema, const struct place *place)
 {
 	struct proof *proof = arg;
+	const char *path;
 	size_t i;
 
 	if (value_is(schema, VALUE_BOOL))
 		return 0;
 	if (!value_is(schema, VALUE_MAP)) {
+		path = place_text(proof->arena, place);
 		proof->error = arena_printf(proof->arena,
 		    "%s%smust be a schema (a map or a boolean), not %s", path,
 		    path[0] == '\0' ? "" : ": ", value_article_name(schema));
@@ -305,11 +300,12 @@ prove(void *arg, const struct value *schema, const char *path)
 		flaw = shape_flaw(proof, keyword->shape, schema, schema->pairs[i].value);
 		if (flaw == NULL)
 			continue;
+		path = place_text(proof->arena, place);
 		proof->error = arena_printf(
 		    proof->arena, "%s: %s", pointer_add(proof->arena, path, name), flaw);
 		return -1;
 	}
-	return schema_each(proof->arena, schema, path, prove, proof);
+	return schema_each(proof->arena, schema, place, prove, proof);
 }
 
 int
@@ -318,8 +314,9 @@ schema_usable(struct arena *arena, const struct value *schema, const char **reas
 	struct proof proof = {
 		.arena = arena, .root = schema, .ref_alone = ref_stands_alone(schema)
 	};
+	const struct place root = { 0 };
 
-	if (value_is_nil(schema) || prove(&proof, schema, "") == 0)
+	if (value_is_nil(schema) || prove(&proof, schema, &root) == 0)
 		return 0;
 	*reason_r = proof.error;
 	return -1;

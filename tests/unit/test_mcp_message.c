@@ -192,6 +192,11 @@ START_TEST(what_models_are_told_of_a_tool_is_bounded)
 	tool = value_map_with(arena, tool, "description", value_str(arena, text));
 	ck_assert_ptr_null(mcp_tool_of(arena, &options, tool, &reason));
 	ck_assert_msg(strstr(reason, "larger than") != NULL, "%s", reason);
+	/* Its schema is not even looked at. */
+	tool = value_map_with(arena, tool, "inputSchema",
+	    literal(arena, "{'properties':{'a':{'type':'no such type'}}}"));
+	ck_assert_ptr_null(mcp_tool_of(arena, &options, tool, &reason));
+	ck_assert_msg(strstr(reason, "larger than") != NULL, "%s", reason);
 }
 END_TEST
 

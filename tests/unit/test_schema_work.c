@@ -149,6 +149,24 @@ START_TEST(very_many_patterns_are_much_work)
 }
 END_TEST
 
+/* Where a schema is is written down for a flaw alone. */
+START_TEST(a_long_name_is_not_copied_for_all_that_is_below_it)
+{
+	const struct value *inner =
+	    value_map(arena, "properties", wide(2000, 8, value_bool(true)), NULL);
+	const struct value *schema =
+	    value_map(arena, "properties", wide(1, 100000, inner), NULL);
+	const char *reason;
+	size_t before = arena_bytes(arena);
+
+	ck_assert_int_eq(schema_usable(arena, schema, &reason), 0);
+	ck_assert_uint_lt(arena_bytes(arena) - before, 1000000);
+	schema = literal(arena, "{'properties': {'a/b': {'items': [true, 3]}}}");
+	ck_assert_int_eq(schema_usable(arena, schema, &reason), -1);
+	ck_assert_has(reason, "/properties/a~1b/items/1: must be a schema");
+}
+END_TEST
+
 TCase *tcase_schema_work(void);
 TCase *
 tcase_schema_work(void)
@@ -163,5 +181,6 @@ tcase_schema_work(void)
 	tcase_add_test(tcase, what_is_wrong_very_often_is_not_written_down_each_time);
 	tcase_add_test(tcase, many_names_in_a_large_map_are_much_work);
 	tcase_add_test(tcase, very_many_patterns_are_much_work);
+	tcase_add_test(tcase, a_long_name_is_not_copied_for_all_that_is_below_it);
 	return tcase;
 }
