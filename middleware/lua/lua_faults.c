@@ -89,6 +89,7 @@ values_fault(lua_State *L, int index, struct arena *arena)
 {
 	const struct fault *fault;
 	const char *type, *message;
+	struct fault *made;
 
 	if (lua_type(L, index) != LUA_TTABLE || !lua_checkstack(L, 8))
 		return NULL;
@@ -103,5 +104,8 @@ values_fault(lua_State *L, int index, struct arena *arena)
 		return fault;
 	if (strlen(type) > FAULT_TYPE_BYTES_MAX)
 		return NULL;
-	return fault_new(arena, type, "%s", message);
+	/* Whatever it is called, a chunk cancels nothing by it. */
+	made = fault_new(arena, type, "%s", message);
+	made->control = false;
+	return made;
 }

@@ -135,8 +135,11 @@ lua_node_hook(struct turn *turn, enum hook hook)
 		.take = lua_take_update };
 	const struct fault *fault = lua_call_run(&call);
 
-	if (fault != NULL)
-		return turn_fail(turn, fault->type, "%s", fault->message);
+	if (fault != NULL) {
+		turn_fail(turn, fault->type, "%s", fault->message);
+		turn->fault->control = fault->control;
+		return NULL;
+	}
 	return call.ended ? NULL : call.update;
 }
 

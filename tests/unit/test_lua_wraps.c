@@ -145,6 +145,28 @@ START_TEST(a_model_wrap_does_as_it_says)
 }
 END_TEST
 
+/* By its name alone a chunk's error is no cancellation: wraps outside may catch it. */
+START_TEST(an_error_of_a_chunk_is_an_error_whatever_its_type)
+{
+	static const char *const types[] = { "GraphInterrupt", "CancelledError" };
+	const char *error =
+	    arena_printf(arena, "error{type = '%s', message = 'oh'}", types[_i]);
+	struct play play = play_of();
+	const struct value *fault;
+
+	fault = value_get(
+	    play_model(&play,
+		stub_chain(arena,
+		    lua_use(arena,
+			arena_printf(arena, "function wrap_model_call() %s end", error),
+			NULL),
+		    NULL)),
+	    "fault");
+	ck_assert_str_eq(value_get_text(fault, "type"), types[_i]);
+	ck_assert(!value_get_bool(fault, "control", false));
+}
+END_TEST
+
 static const struct value *
 seen_by(const char *code, const char *outcome)
 {
@@ -423,6 +445,8 @@ tcase_lua_wraps(void)
 	TCase *tcase = tcase_create("lua_wraps");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_loop_test(
+	    tcase, an_error_of_a_chunk_is_an_error_whatever_its_type, 0, 2);
 	tcase_add_loop_test(tcase, a_model_wrap_does_as_it_says, 0,
 	    sizeof model_cases / sizeof *model_cases);
 	tcase_add_test(tcase, every_field_of_a_request_can_be_overridden);
