@@ -178,10 +178,27 @@ unknown_key(const struct value *map)
 	return NULL;
 }
 
+/* What would be taken for not there. */
+static const char *
+flaw_of_texts(struct arena *arena, const struct value *map)
+{
+	static const char *const names[] = { "type", "reducer" };
+	size_t i;
+
+	for (i = 0; i < sizeof names / sizeof *names; i++) {
+		const struct value *value = value_get(map, names[i]);
+
+		if (!value_is_nil(value) && !value_is(value, VALUE_STR))
+			return arena_printf(arena, "%s must be a string, not %s",
+			    names[i], value_article_name(value));
+	}
+	return NULL;
+}
+
 static const char *
 flaw_of_field(struct arena *arena, const struct value *map)
 {
-	const char *unknown, *reducer = value_get_text(map, "reducer");
+	const char *unknown, *flaw, *reducer = value_get_text(map, "reducer");
 	size_t i;
 
 	if (!value_is(map, VALUE_MAP))
@@ -191,6 +208,9 @@ flaw_of_field(struct arena *arena, const struct value *map)
 	unknown = unknown_key(map);
 	if (unknown != NULL)
 		return arena_printf(arena, "a state field has no \"%s\"", unknown);
+	flaw = flaw_of_texts(arena, map);
+	if (flaw != NULL)
+		return flaw;
 	for (i = 3; field_keys[i] != NULL; i++) {
 		if (value_has(map, field_keys[i]) &&
 		    !value_is(value_get(map, field_keys[i]), VALUE_BOOL))

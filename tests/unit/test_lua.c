@@ -98,6 +98,11 @@ static const struct {
 	    "/state/n: a state field has no \"tpye\"" },
 	{ "function before_model() end", "{'state': {'n': {'reducer': 'sub'}}}",
 	    "/state/n: there is no reducer \"sub\"" },
+	{ "function before_model() end",
+	    "{'state': {'n': {'type': 'integer', 'reducer': ['add']}}}",
+	    "/state/n: reducer must be a string, not a list" },
+	{ "function before_model() end", "{'state': {'n': {'type': {}}}}",
+	    "/state/n: type must be a string, not a map" },
 	{ "function before_model() end", "{'state': {'n': {'private': 1}}}",
 	    "/state/n: private must be true or false" },
 };
