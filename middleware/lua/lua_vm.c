@@ -32,7 +32,7 @@ struct vm {
 
 	/* of the call that runs */
 	struct arena *arena;
-	size_t arena_began;
+	size_t arena_began, arena_left; /* its bytes then, and as the last slice ended */
 	void *data;
 	int64_t left;
 	uint64_t slice_began_ms, slice_used_ms, spent;
@@ -392,6 +392,7 @@ work_resume(struct vm *vm)
 	if (status == LUA_OK || status == LUA_YIELD)
 		lua_pop(vm->thread, results);
 	vm->arguments = 0;
+	vm->arena_left = arena_bytes(vm->arena);
 	share_took(clock_ms(CLOCK_MONOTONIC) - vm->slice_began_ms);
 }
 
@@ -431,6 +432,8 @@ enum vm_status
 vm_go_on(struct vm *vm)
 {
 	assert(vm->status == VM_WAITS);
+	/* What it waited for is not of its making. */
+	vm->arena_began += arena_bytes(vm->arena) - vm->arena_left;
 	run_on_ground(work_resume, vm);
 	return vm->status;
 }

@@ -145,6 +145,23 @@ START_TEST(a_model_wrap_does_as_it_says)
 }
 END_TEST
 
+/* What a handler answers is not of the hook's making. */
+START_TEST(a_large_answer_is_not_the_hooks_memory)
+{
+	const struct middleware_use *use = lua_use(arena,
+	    "function wrap_model_call(request, handler) local r = handler(request) "
+	    "json.encode({1}) return 'fine' end",
+	    "{'memory_limit_bytes': 1000000}");
+	struct play play = play_of();
+	char *text = arena_alloc(arena, 4000000);
+
+	memset(text, 'x', 4000000 - 1);
+	play.outcomes[0] = text;
+	ck_assert_str_eq(
+	    stub_outcome(arena, play_model(&play, stub_chain(arena, use, NULL))), "fine");
+}
+END_TEST
+
 /* By its name alone a chunk's error is no cancellation: wraps outside may catch it. */
 START_TEST(an_error_of_a_chunk_is_an_error_whatever_its_type)
 {
@@ -445,6 +462,7 @@ tcase_lua_wraps(void)
 	TCase *tcase = tcase_create("lua_wraps");
 
 	tcase_add_checked_fixture(tcase, setup, teardown);
+	tcase_add_test(tcase, a_large_answer_is_not_the_hooks_memory);
 	tcase_add_loop_test(
 	    tcase, an_error_of_a_chunk_is_an_error_whatever_its_type, 0, 2);
 	tcase_add_loop_test(tcase, a_model_wrap_does_as_it_says, 0,
