@@ -149,6 +149,28 @@ check_spend(struct check *check, size_t steps)
 	return true;
 }
 
+static size_t
+bytes_of(const struct value *value)
+{
+	size_t bytes = sizeof *value, i;
+
+	if (value_is(value, VALUE_STR) || value_is(value, VALUE_BIN))
+		return bytes + value->size;
+	for (i = 0; value_is(value, VALUE_ARRAY) && i < value->size; i++)
+		bytes += bytes_of(value->items[i]);
+	for (i = 0; value_is(value, VALUE_MAP) && i < value->size; i++)
+		bytes += bytes_of(value->pairs[i].key) + bytes_of(value->pairs[i].value);
+	return bytes;
+}
+
+bool
+check_spend_on(struct check *check, const struct value *value)
+{
+	enum { STEP = 256 };
+
+	return check_spend(check, 1 + bytes_of(value) / STEP);
+}
+
 const char *
 check_show(struct check *check, const struct value *value)
 {

@@ -109,6 +109,9 @@ bool check_stop(struct check *check, const char *reason);
 /* Charges for work; false when the check was given up. */
 bool check_spend(struct check *check, size_t steps);
 
+/* Charges for a walk through the whole of value, by its bytes. */
+bool check_spend_on(struct check *check, const struct value *value);
+
 /* True when text matches pattern; false too when the check was given up. */
 bool check_matches(
     struct check *check, const struct value *pattern, const struct value *text);

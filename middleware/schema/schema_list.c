@@ -212,7 +212,7 @@ is_repeated(struct check *check, const struct value *instance,
 
 	for (i = at + 1; i < instance->size && sorted[i].digest == sorted[at].digest;
 	     i++) {
-		if (!check_spend(check, 1))
+		if (!check_spend_on(check, instance->items[sorted[at].index]))
 			return true;
 		*other_r = sorted[i].index;
 		if (value_equal(instance->items[sorted[at].index],
@@ -234,7 +234,7 @@ check_unique_items(struct check *check, const struct value *schema,
 	if (!value_is(keyword, VALUE_BOOL) || !keyword->boolean ||
 	    !value_is(instance, VALUE_ARRAY) || instance->size < 2)
 		return true;
-	if (!check_spend(check, instance->size))
+	if (!check_spend(check, instance->size) || !check_spend_on(check, instance))
 		return false;
 	sorted = calloc(instance->size, sizeof *sorted);
 	if (sorted == NULL)

@@ -99,6 +99,18 @@ choices_text(struct check *check, const struct value *choices)
 				      : arena_printf(check->arena, "%s, ...", text);
 }
 
+/* Where types or sizes differ nothing more is looked at. */
+static bool
+is_equal(struct check *check, const struct value *choice, const struct value *instance)
+{
+	bool is_alike = choice != NULL && instance != NULL &&
+			choice->type == instance->type && choice->size == instance->size;
+
+	if (is_alike ? !check_spend_on(check, instance) : !check_spend(check, 1))
+		return false;
+	return value_equal(choice, instance);
+}
+
 bool
 check_enum(struct check *check, const struct value *schema, const struct value *keyword,
     const struct value *instance, const struct place *place)
@@ -109,10 +121,10 @@ check_enum(struct check *check, const struct value *schema, const struct value *
 	if (!value_is(keyword, VALUE_ARRAY))
 		return true;
 	for (i = 0; i < keyword->size; i++) {
-		if (!check_spend(check, 1))
-			return false;
-		if (value_equal(keyword->items[i], instance))
+		if (is_equal(check, keyword->items[i], instance))
 			return true;
+		if (check->stopped != NULL)
+			return false;
 	}
 	if (!check_wants_reason(check))
 		return false;
@@ -128,7 +140,7 @@ check_const(struct check *check, const struct value *schema, const struct value 
     const struct value *instance, const struct place *place)
 {
 	(void)schema;
-	if (value_equal(keyword, instance))
+	if (is_equal(check, keyword, instance))
 		return true;
 	return check_fail(check, place, "must be %s, not %s", check_show(check, keyword),
 	    check_show(check, instance));
@@ -221,7 +233,11 @@ check_min_length(struct check *check, const struct value *schema,
 	int64_t least = number_count(keyword);
 
 	(void)schema;
-	if (!value_is(instance, VALUE_STR) || count_characters(instance) >= least)
+	if (!value_is(instance, VALUE_STR))
+		return true;
+	if (!check_spend_on(check, instance))
+		return false;
+	if (count_characters(instance) >= least)
 		return true;
 	return check_fail(check, place, "must have at least %lld characters, not %lld",
 	    (long long)least, (long long)count_characters(instance));
@@ -234,8 +250,11 @@ check_max_length(struct check *check, const struct value *schema,
 	int64_t most = number_count(keyword);
 
 	(void)schema;
-	if (most == -1 || !value_is(instance, VALUE_STR) ||
-	    count_characters(instance) <= most)
+	if (most == -1 || !value_is(instance, VALUE_STR))
+		return true;
+	if (!check_spend_on(check, instance))
+		return false;
+	if (count_characters(instance) <= most)
 		return true;
 	return check_fail(check, place, "must have at most %lld characters, not %lld",
 	    (long long)most, (long long)count_characters(instance));

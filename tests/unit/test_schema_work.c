@@ -1,5 +1,6 @@
 /* Checks whose work only grows with what callers give: what it may be. */
 #include <check.h>
+#include <string.h>
 
 #include "has.h"
 #include "literal.h"
@@ -149,6 +150,37 @@ START_TEST(very_many_patterns_are_much_work)
 }
 END_TEST
 
+/* Each is a walk through all of the text. */
+START_TEST(a_long_text_is_much_work_wherever_it_is_walked_through)
+{
+	char *text = arena_alloc(arena, 1000001);
+	const struct value *instance, *schemas[3];
+	struct value_list list = { .arena = arena };
+	const char *reason;
+	size_t i;
+
+	memset(text, 'x', 1000000);
+	instance = value_str(arena, text);
+	text[999999] = 'y';
+	schemas[0] = literal(arena, "{'minLength': 1}");
+	schemas[1] = literal(arena, "{'maxLength': 1000000}");
+	schemas[2] = value_map(
+	    arena, "not", value_map(arena, "const", value_str(arena, text), NULL), NULL);
+	for (i = 0; i < 300; i++)
+		value_list_add(&list, instance);
+	instance = value_list_end(&list);
+	for (i = 0; i < 3; i++) {
+		reason = "it fits";
+		schema_check(arena, value_map(arena, "items", schemas[i], NULL), instance,
+		    &reason);
+		ck_assert_str_eq(reason, "it is too large to be checked");
+	}
+	reason = "it fits";
+	schema_check(arena, literal(arena, "{'uniqueItems': true}"), instance, &reason);
+	ck_assert_str_eq(reason, "it is too large to be checked");
+}
+END_TEST
+
 /* Where a schema is is written down for a flaw alone. */
 START_TEST(a_long_name_is_not_copied_for_all_that_is_below_it)
 {
@@ -181,6 +213,7 @@ tcase_schema_work(void)
 	tcase_add_test(tcase, what_is_wrong_very_often_is_not_written_down_each_time);
 	tcase_add_test(tcase, many_names_in_a_large_map_are_much_work);
 	tcase_add_test(tcase, very_many_patterns_are_much_work);
+	tcase_add_test(tcase, a_long_text_is_much_work_wherever_it_is_walked_through);
 	tcase_add_test(tcase, a_long_name_is_not_copied_for_all_that_is_below_it);
 	return tcase;
 }
