@@ -22,6 +22,7 @@ struct finds {
 	uint64_t passed; /* of the offset, that nothing has to be kept of */
 	uint64_t bytes;
 	uint64_t scanned, scanned_bytes;
+	bool is_void; /* of_shard has a reason of its own for no answer */
 };
 
 int finds_by_member(const void *a, const void *b);
@@ -45,7 +46,7 @@ const char *finds_refusal(const struct finds *finds);
 void finds_release(struct finds *finds);
 
 /* Has of_shard find in each shard that may have some. Returns the operation's answer {name: [...]}, or why
- * there is none; finds is released (item_search.c). */
+ * there is none, NULL when that is of_shard's to say; finds is released (item_search.c). */
 const struct value *item_gather(struct finds *finds, const char *name,
     enum store_status (*of_shard)(struct finds *finds, unsigned shard));
 

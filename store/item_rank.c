@@ -168,6 +168,7 @@ rank_shard(struct finds *finds, unsigned shard)
 		item_pages_advance(&pages, ITEM_PAGE_ITEMS);
 	}
 	item_pages_close(&pages);
+	finds->is_void = rank->making.trouble != NULL || rank->making.is_unfinished;
 	return rank->making.was_cancelled ? STORE_CANCELLED : status;
 }
 

@@ -247,7 +247,7 @@ item_gather(struct finds *finds, const char *name,
 	unsigned shard = item_is_everywhere(at) ? 0 : item_shard(at->space);
 	unsigned end = item_is_everywhere(at) ? SHARDS : shard + 1;
 	enum store_status status = STORE_OK;
-	const struct value *found;
+	const struct value *found = NULL;
 
 	for (; shard < end && status == STORE_OK && finds_may_go_on(finds); shard++) {
 		status = of_shard(finds, shard);
@@ -257,7 +257,7 @@ item_gather(struct finds *finds, const char *name,
 		found = item_failed(at, status);
 	else if (finds_refusal(finds) != NULL)
 		found = item_refuse(at, finds_refusal(finds));
-	else {
+	else if (!finds->is_void) {
 		found = answer(finds, name);
 		refresh(finds);
 	}

@@ -170,10 +170,36 @@ START_TEST(a_claim_ends)
 }
 END_TEST
 
+/* Has k0000 end a minute after it was put, though it was for an hour. Returns when that is. */
+static int64_t
+make_ending(void)
+{
+	const struct value *put = meaning_run_op("{'op': 'put', 'namespace': ['u'],"
+						 " 'key': 'k0000', 'value': {},"
+						 " 'ttl_ms': 3600000}");
+	int64_t ends = value_get_int(value_get(put, "item"), "updated_at", 0) + 60000;
+
+	trial_ask("HSET", arena_printf(trial.arena, "fl:{s%u}:item", item_shard("u\37")),
+	    "u\37\36k0000",
+	    arena_printf(
+		trial.arena, "1 1 %lld 3600000\n\201\244text\243dog", (long long)ends));
+	return ends;
+}
+
+static int64_t
+ends_at(void)
+{
+	const struct value *got =
+	    meaning_run_op("{'op': 'get', 'namespace': ['u'], 'key': 'k0000'}");
+
+	return value_get_int(value_get(got, "item"), "expires_at", 0);
+}
+
 static void
 play_bound(void)
 {
 	const struct value *fault;
+	int64_t ends;
 	unsigned i;
 
 	for (i = 0; i < ITEMS_EMBEDDED_MAX; i++)
@@ -182,8 +208,13 @@ play_bound(void)
 	ck_assert_str_eq(meaning_keys_of("'query': 'tea', 'limit': 1"), "k0000");
 	model.model = "m:2";
 	meaning_put("['u']", "last", "{'text': 'tea'}");
-	fault = value_get(meaning_run_op("{'op': 'search', 'query': 'tea'}"), "fault");
+	ends = make_ending();
+	fault = value_get(
+	    meaning_run_op("{'op': 'search', 'query': 'tea', 'refresh_ttl': true}"),
+	    "fault");
 	ck_assert_str_eq(value_get_text(fault, "type"), "TimeoutError");
+	/* What it has not given lasts no longer for that. */
+	ck_assert_int_eq(ends_at(), ends);
 	ck_assert_ptr_nonnull(strstr(value_get_text(fault, "message"), "search again"));
 	ck_assert_str_eq(meaning_keys_of("'query': 'tea', 'limit': 1"), "last");
 }
