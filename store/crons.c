@@ -309,18 +309,14 @@ crons_delete(struct store *store, struct arena *arena, const char *id)
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
-	bool lost, is_repeated;
+	bool again;
 
 	begin(&command, "fl_cron_delete", store_shard(id));
 	command_text(&command, id);
-	status = store_send(store, &command, &reply, &lost);
-	is_repeated = status == STORE_FAILED && lost;
-	if (is_repeated)
-		status = store_send(store, &command, &reply, &lost);
+	status = store_ask(store, &command, &reply, &again);
 	if (status == STORE_OK)
 		status = meaning(store, reply);
-	/* The answer that was lost may have said that it was there. */
-	return is_repeated && status == STORE_NONE ? STORE_OK : status;
+	return again && status == STORE_NONE ? STORE_OK : status;
 }
 
 enum store_status

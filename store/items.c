@@ -174,13 +174,16 @@ static const struct value *delete (const struct item_op *at)
 	struct command command = begin(at, "fl_item_delete");
 	const struct value *reply;
 	enum store_status status;
+	int64_t count = 1; /* asked for again, it may have been there */
+	bool again;
 
 	command_text(&command, at->member);
-	status = store_read(at->store, &command, &reply);
+	status = store_ask(at->store, &command, &reply, &again);
 	if (status != STORE_OK)
 		return item_failed(at, status);
-	return value_map(at->arena, "deleted",
-	    value_int(at->arena, value_is(reply, VALUE_INT) ? reply->integer : 0), NULL);
+	if (!again && value_is(reply, VALUE_INT))
+		count = reply->integer;
+	return value_map(at->arena, "deleted", value_int(at->arena, count), NULL);
 }
 
 /* --- checking ------------------------------------------------------------------------- */

@@ -311,16 +311,24 @@ store_send(struct store *store, const struct command *command,
 }
 
 enum store_status
-store_read(
-    struct store *store, const struct command *command, const struct value **reply_r)
+store_ask(struct store *store, const struct command *command,
+    const struct value **reply_r, bool *again_r)
 {
 	bool lost;
 	enum store_status status = store_send(store, command, reply_r, &lost);
 
 	/* An answer lost on the way deserves one more try. */
-	if (status == STORE_FAILED && lost)
-		status = store_send(store, command, reply_r, &lost);
-	return status;
+	*again_r = status == STORE_FAILED && lost;
+	return *again_r ? store_send(store, command, reply_r, &lost) : status;
+}
+
+enum store_status
+store_read(
+    struct store *store, const struct command *command, const struct value **reply_r)
+{
+	bool again;
+
+	return store_ask(store, command, reply_r, &again);
 }
 
 const struct value *

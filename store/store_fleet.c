@@ -336,12 +336,13 @@ store_discard(
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
+	bool again;
 
 	command_function(
 	    &command, "fl_discard", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, run);
-	status = store_read(store, &command, &reply);
-	if (status == STORE_OK && store_answers(reply, "NOT_DEAD"))
+	status = store_ask(store, &command, &reply, &again);
+	if (status == STORE_OK && !again && store_answers(reply, "NOT_DEAD"))
 		return STORE_NONE;
 	return status;
 }

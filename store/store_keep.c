@@ -429,15 +429,18 @@ erase_some(struct store *store, struct arena *arena, const char *thread, bool fo
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
+	bool again;
 
 	command_function(
 	    &command, "fl_erase", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
 	command_text(&command, force ? "1" : "0");
-	status = store_read(store, &command, &reply);
+	status = store_ask(store, &command, &reply, &again);
 	if (status != STORE_OK)
 		return status;
 	*more_r = store_answers(reply, "MORE");
+	if (again && store_answers(reply, "UNKNOWN"))
+		return STORE_OK; /* nobody knows how many runs */
 	if (!*more_r && !store_answers(reply, "ERASED"))
 		return refused(store, reply, pruned);
 	pruned->runs += (uint64_t)store_number_at(reply, 1);

@@ -172,14 +172,17 @@ store_forget_run(struct store *store, struct arena *arena, const char *thread,
 	struct command command = { .arena = arena };
 	const struct value *reply;
 	enum store_status status;
+	bool again;
 
 	command_function(
 	    &command, "fl_forget", store_thread_key(arena, thread), store_shard(thread));
 	command_text(&command, thread);
 	command_text(&command, run);
-	status = store_read(store, &command, &reply);
+	status = store_ask(store, &command, &reply, &again);
 	if (status == STORE_OK)
-		*answer_r = store_text_at(reply, 0);
+		*answer_r = again && store_answers(reply, "UNKNOWN")
+				? "FORGOTTEN"
+				: store_text_at(reply, 0);
 	return status == STORE_OK && *answer_r == NULL ? store_odd(store, reply) : status;
 }
 

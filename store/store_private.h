@@ -54,6 +54,9 @@ enum store_status store_send(struct store *store, const struct command *command,
 /* Sends a read: a lost answer is asked for again. */
 enum store_status store_read(
     struct store *store, const struct command *command, const struct value **reply_r);
+/* The same of a deletion. *again_r: it was asked for again, and what was lost may have said that it was there. */
+enum store_status store_ask(struct store *store, const struct command *command,
+    const struct value **reply_r, bool *again_r);
 
 enum store_status store_fail(struct store *store, const char *format, ...)
     __attribute__((format(printf, 2, 3)));

@@ -60,6 +60,43 @@ play_delete(void)
 	ck_assert_int_eq(crons_delete(trial.a, trial.arena, "a"), STORE_NONE);
 }
 
+static void
+erase_thread(void *arg)
+{
+	struct store_pruned pruned;
+
+	deleted = store_erase(trial.a, trial.arena, arg, false, &pruned);
+}
+
+static void
+play_erase(void)
+{
+	static char thread[] = "t";
+	const char *key = store_thread_key(trial.arena, thread), *answer, *ended;
+	const struct value *reply = NULL;
+
+	trial_submit(thread, "r");
+	store_cancel(trial.a, trial.arena, thread, "r", &answer, &ended);
+	deleted = STORE_STALE;
+	fiber_start(redis_trial.loop, "skip", say_nothing, NULL);
+	fiber_start(redis_trial.loop, "erase", erase_thread, thread);
+	do
+		ASK_BESIDE("EXISTS", key);
+	while (reply->integer != 0);
+	ASK_BESIDE("CLIENT", "KILL", "TYPE", "normal"); /* but not who asks */
+	while (deleted == STORE_STALE)
+		fiber_sleep(1);
+	ck_assert_int_eq(deleted, STORE_OK);
+	erase_thread(thread);
+	ck_assert_int_eq(deleted, STORE_NONE);
+}
+
+START_TEST(who_hears_nothing_has_deleted_a_thread_all_the_same)
+{
+	trial_play(play_erase);
+}
+END_TEST
+
 START_TEST(who_hears_nothing_has_deleted_a_cron_all_the_same)
 {
 	trial_play(play_delete);
@@ -191,6 +228,7 @@ tcase_store_lost(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_checked_fixture(tcase, trial_open, trial_close);
 	tcase_add_test(tcase, who_hears_nothing_has_deleted_a_cron_all_the_same);
+	tcase_add_test(tcase, who_hears_nothing_has_deleted_a_thread_all_the_same);
 	tcase_add_test(tcase, a_claim_that_is_asked_again_is_told_again_what_was_sent);
 	tcase_add_test(tcase, what_was_sent_is_told_to_nobody_else);
 	tcase_add_test(tcase, what_was_sent_goes_with_its_superstep);
