@@ -18,6 +18,8 @@ struct found {
 	struct arena *arena;
 	struct found_run *runs;
 	size_t count, room;
+	size_t most;   /* of the newest that are wanted; 0: all */
+	double oldest; /* of them, so far: none before it is */
 };
 
 static int
@@ -55,7 +57,7 @@ add_all(struct found *found, const struct value *reply, unsigned shard)
 		const char *run = store_text_at(reply, i);
 		const char *score = store_text_at(reply, i + 1);
 
-		if (run != NULL && score != NULL)
+		if (run != NULL && score != NULL && strtod(score, NULL) >= found->oldest)
 			add(found, (struct found_run){ arena_strdup(found->arena, run),
 				       strtod(score, NULL), shard });
 	}
@@ -86,6 +88,24 @@ look_in(struct found *found, const char *index, unsigned shard, size_t depth)
 	return status;
 }
 
+static void
+sort(struct found *found)
+{
+	if (found->count > 0)
+		qsort(found->runs, found->count, sizeof *found->runs, newest_first);
+}
+
+/* Not for each shard: so none is sorted often. */
+static void
+cut(struct found *found)
+{
+	if (found->most == 0 || found->count <= 2 * found->most)
+		return;
+	sort(found);
+	found->count = found->most;
+	found->oldest = found->runs[found->most - 1].at;
+}
+
 /* The depth newest of each shard's index, newest first. */
 static enum store_status
 look_everywhere(struct found *found, const char *index, size_t depth)
@@ -97,9 +117,9 @@ look_everywhere(struct found *found, const char *index, size_t depth)
 
 		if (status != STORE_OK)
 			return status;
+		cut(found);
 	}
-	if (found->count > 0)
-		qsort(found->runs, found->count, sizeof *found->runs, newest_first);
+	sort(found);
 	return STORE_OK;
 }
 
@@ -261,7 +281,7 @@ store_threads(struct store *store, struct arena *arena, const char *tenant, size
     const struct value **threads_r, uint64_t *total_r)
 {
 	const char *index = index_of(arena, tenant);
-	struct found found = { .store = store, .arena = arena };
+	struct found found = { .store = store, .arena = arena, .most = limit };
 	enum store_status status = look_everywhere(&found, index, limit);
 	unsigned shard;
 

@@ -144,6 +144,34 @@ check_tenant(const char *tenant, const char *expected)
 	ck_assert_uint_eq(total, value_size(threads));
 }
 
+/* Many more than are wanted, the newest anywhere. */
+static void
+play_newest(void)
+{
+	const struct value *threads = NULL;
+	uint64_t total = 0;
+	unsigned i;
+
+	for (i = 0; i < SHARDS; i++)
+		trial_ask("ZADD",
+		    arena_printf(trial.arena, "%sthreads", store_prefix(trial.arena, i)),
+		    arena_printf(trial.arena, "%u", 1 + i * 37 % SHARDS),
+		    arena_printf(trial.arena, "t%03u", 1 + i * 37 % SHARDS));
+	ck_assert_int_eq(
+	    store_threads(trial.a, trial.arena, NULL, 3, &threads, &total), STORE_OK);
+	ck_assert_uint_eq(total, SHARDS);
+	ck_assert_uint_eq(value_size(threads), 3);
+	for (i = 0; i < 3; i++)
+		ck_assert_str_eq(value_get_text(value_at(threads, i), "thread"),
+		    arena_printf(trial.arena, "t%03u", SHARDS - i));
+}
+
+START_TEST(of_many_threads_the_newest_are_told)
+{
+	trial_play(play_newest);
+}
+END_TEST
+
 static void
 open_thread(const char *name, const char *ttl)
 {
@@ -231,5 +259,6 @@ tcase_store_lists(void)
 	tcase_add_test(tcase, much_can_be_noted_at_once);
 	tcase_add_test(tcase, a_tenants_threads_are_listed_by_themselves);
 	tcase_add_test(tcase, what_is_no_tenants_has_no_list_of_its_own);
+	tcase_add_test(tcase, of_many_threads_the_newest_are_told);
 	return tcase;
 }
