@@ -163,6 +163,31 @@ base_rawlen(lua_State *L)
 	return 1;
 }
 
+static int
+end_pairs(lua_State *L, int status, lua_KContext context)
+{
+	(void)L;
+	(void)status;
+	(void)context;
+	return 3;
+}
+
+/* liblua's gives out its own next, which sees what a table is still to be filled with. */
+static int
+base_pairs(lua_State *L)
+{
+	luaL_checkany(L, 1);
+	if (luaL_getmetafield(L, 1, "__pairs") == LUA_TNIL) {
+		lua_pushcfunction(L, values_next);
+		lua_pushvalue(L, 1);
+		lua_pushnil(L);
+		return 3;
+	}
+	lua_pushvalue(L, 1);
+	lua_callk(L, 1, 3, 0, end_pairs);
+	return 3;
+}
+
 /* A finalizer runs where no limit reaches it. */
 static int
 base_setmetatable(lua_State *L)
@@ -205,29 +230,6 @@ base_xpcall(lua_State *L)
 	lua_pushcclosure(L, handle_message, 1);
 	lua_replace(L, 2);
 	return call_original(L);
-}
-
-static int
-pairs_end(lua_State *L, int status, lua_KContext context)
-{
-	(void)L, (void)status, (void)context;
-	return 3;
-}
-
-/* liblua's gives out a `next` that does not fill, and shows what a table that waits has inside. */
-static int
-base_pairs(lua_State *L)
-{
-	luaL_checkany(L, 1);
-	if (luaL_getmetafield(L, 1, "__pairs") == LUA_TNIL) {
-		lua_pushcfunction(L, values_next);
-		lua_pushvalue(L, 1);
-		lua_pushnil(L);
-		return 3;
-	}
-	lua_pushvalue(L, 1);
-	lua_callk(L, 1, 3, 0, pairs_end);
-	return 3;
 }
 
 static const char *const base_names[] = { "assert", "error", "getmetatable", "ipairs",

@@ -10,40 +10,36 @@
 
 #define DEPTH_MAX 200 /* nested calls of match */
 #define STEPS_AT_ONCE 256u
-#define SET_BYTES_A_STEP 16u /* of a [set] that is looked through */
+#define SET_STEP 16 /* bytes of a set that are looked at in a step */
 
 static const char *match(struct matcher *m, const char *at, const char *p);
 
 static void
-spend(struct matcher *m, size_t steps)
+step(struct matcher *m, size_t amount)
 {
-	m->steps += steps;
+	m->steps += amount;
 	if (m->steps < STEPS_AT_ONCE)
 		return;
-	steps = m->steps;
+	amount = m->steps;
 	m->steps = 0;
-	vm_spend(m->L, steps);
+	vm_spend(m->L, amount);
 }
 
+/* A set may be as long as any text, and is walked through anew each time. */
 static void
-step(struct matcher *m)
+step_set(struct matcher *m, const char *p, const char *end)
 {
-	spend(m, 1);
-}
-
-/* What it takes to read the class from p to end. */
-static void
-spend_class(struct matcher *m, const char *p, const char *end)
-{
-	spend(m, (size_t)(end - p) / SET_BYTES_A_STEP);
+	step(m, (size_t)(end - p) / SET_STEP);
 }
 
 /* --- one character ------------------------------------------------------------------ */
 
 /* Returns what is behind the class that begins at p. */
 static const char *
-class_end(const struct matcher *m, const char *p)
+class_end(struct matcher *m, const char *p)
 {
+	const char *begin = p;
+
 	if (*p++ == '%') {
 		if (p == m->pattern_end)
 			luaL_error(m->L, "malformed pattern (ends with '%%')");
@@ -54,11 +50,14 @@ class_end(const struct matcher *m, const char *p)
 	if (p < m->pattern_end && *p == '^')
 		p++;
 	do {
-		if (p == m->pattern_end)
+		if (p == m->pattern_end) {
+			step_set(m, begin, p);
 			luaL_error(m->L, "malformed pattern (missing ']')");
+		}
 		if (*p++ == '%' && p < m->pattern_end)
 			p++;
 	} while (p == m->pattern_end || *p != ']');
+	step_set(m, begin, p);
 	return p + 1;
 }
 
@@ -136,7 +135,7 @@ is_one(struct matcher *m, const char *at, const char *p, const char *end)
 	int c;
 
 	assert(at != NULL);
-	step(m);
+	step(m, 1);
 	if (at >= m->text_end)
 		return false;
 	c = (unsigned char)*at;
@@ -146,7 +145,7 @@ is_one(struct matcher *m, const char *at, const char *p, const char *end)
 	case '%':
 		return in_class(c, (unsigned char)p[1]);
 	case '[':
-		spend_class(m, p, end);
+		step_set(m, p, end);
 		return in_set(c, p, end - 1);
 	default:
 		return (unsigned char)*p == c;
@@ -249,7 +248,7 @@ match_balance(struct matcher *m, const char *at, const char *p)
 	if (at >= m->text_end || *at != p[0])
 		return NULL;
 	while (++at < m->text_end) {
-		step(m);
+		step(m, 1);
 		if (*at == p[1]) {
 			if (--depth == 0)
 				return at + 1;
@@ -271,9 +270,8 @@ match_frontier(struct matcher *m, const char *at, const char *p)
 	if (p >= m->pattern_end || *p != '[')
 		luaL_error(m->L, "missing '[' after '%%f' in pattern");
 	end = class_end(m, p);
-	spend_class(m, p, end);
-	spend_class(m, p, end);
-	spend_class(m, p, end);
+	step_set(m, p, end);
+	step_set(m, p, end);
 	return !in_set(before, p, end - 1) && in_set(behind, p, end - 1) ? end : NULL;
 }
 
@@ -286,7 +284,6 @@ match_class(struct matcher *m, const char **at, const char **p)
 	const char *end = class_end(m, *p);
 	char suffix = '\0';
 
-	spend_class(m, *p, end);
 	if (end < m->pattern_end)
 		suffix = *end;
 	switch (suffix) {
@@ -379,9 +376,10 @@ match(struct matcher *m, const char *at, const char *p)
 {
 	if (++m->depth > DEPTH_MAX)
 		luaL_error(m->L, "pattern too complex");
-	step(m); /* an empty pattern is tried everywhere, too */
+	/* An empty pattern matches everywhere. */
+	step(m, 1);
 	while (p != m->pattern_end) {
-		step(m);
+		step(m, 1);
 		if (!match_item(m, &at, &p))
 			break;
 	}

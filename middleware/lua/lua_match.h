@@ -1,5 +1,5 @@
 /* lua_match: one match of a Lua pattern (its manual, 6.4.1), with a bound on the work: each
- * step counts as an instruction (lua_vm.h). For lua_pattern.c. */
+ * step, and so many bytes of a set, count as an instruction (lua_vm.h). For lua_pattern.c. */
 #ifndef LUA_MATCH_H
 #define LUA_MATCH_H
 
@@ -21,7 +21,7 @@ struct matcher {
 	const char *pattern_end;
 	struct capture captures[CAPTURES_MAX];
 	int count, depth;
-	size_t steps; /* since the last vm_spend */
+	size_t steps;
 };
 
 /* For the size bytes of text, which must outlive it. */

@@ -79,7 +79,8 @@ values_push(lua_State *L, const struct value *value)
 	}
 }
 
-/* The value that the table at index waits to be filled with, or NULL. */
+/* The value that the table at index waits to be filled with, or NULL. The key alone says
+ * nothing: nobody but us gives a table such a metatable. */
 static const struct value *
 waiting(lua_State *L, int index)
 {
@@ -88,7 +89,10 @@ waiting(lua_State *L, int index)
 	lua_rawgetp(L, index, &value_key);
 	value = lua_touserdata(L, -1);
 	lua_pop(L, 1);
-	return value;
+	if (value == NULL || has_metatable(L, index, &lazy_array_key) ||
+	    has_metatable(L, index, &lazy_map_key))
+		return value;
+	return NULL;
 }
 
 static void
