@@ -112,9 +112,8 @@ divide(struct parser *parser, const char *at, struct number a, struct number b)
 {
 	if (is_zero(b))
 		return fail_at(parser, at, "ZeroDivisionError", "division by zero");
-	if (a.is_whole && b.is_whole && b.whole == -1 && a.whole != INT64_MIN)
-		return whole_number(-a.whole);
-	if (a.is_whole && b.is_whole && b.whole != -1 && a.whole % b.whole == 0)
+	if (a.is_whole && b.is_whole && (b.whole != -1 || a.whole != INT64_MIN) &&
+	    a.whole % b.whole == 0)
 		return whole_number(a.whole / b.whole);
 	return real_number(parser, at, a.real / b.real);
 }
@@ -123,20 +122,21 @@ divide(struct parser *parser, const char *at, struct number a, struct number b)
 static struct number
 modulo(struct parser *parser, const char *at, struct number a, struct number b)
 {
-	double real;
+	double rest;
 
 	if (is_zero(b))
 		return fail_at(
 		    parser, at, "ZeroDivisionError", "remainder of a division by zero");
 	if (a.is_whole && b.is_whole) {
-		int64_t rest = b.whole == -1 ? 0 : a.whole % b.whole;
+		int64_t left = b.whole == -1 ? 0 : a.whole % b.whole;
+		bool is_other = left != 0 && (left < 0) != (b.whole < 0);
 
-		return whole_number(
-		    rest != 0 && (rest < 0) != (b.whole < 0) ? rest + b.whole : rest);
+		return whole_number(is_other ? left + b.whole : left);
 	}
-	real = fmod(a.real, b.real);
-	return real_number(
-	    parser, at, real != 0 && (real < 0) != (b.real < 0) ? real + b.real : real);
+	rest = fmod(a.real, b.real);
+	if (rest != 0 && (rest < 0) != (b.real < 0))
+		rest += b.real;
+	return real_number(parser, at, rest);
 }
 
 /* Computes base^exponent by squaring. Returns false when it does not fit. */

@@ -89,9 +89,10 @@ END_TEST
 
 START_TEST(stands_beside_tools)
 {
-	const struct tool_file *file = file_of(
-	    "name: t\ndescription: d\ncommand: a\n---\nmcp: m\nurl: http://x/@a/mcp\n---\n"
-	    "name: u\ndescription: d\ncommand: a\n");
+	const struct tool_file *file =
+	    file_of("name: t\ndescription: d\ncommand: a\n---\nmcp: m\nurl: "
+		    "http://x/@a/mcp\n---\n"
+		    "name: u\ndescription: d\ncommand: a\n");
 
 	ck_assert_str_eq(file->tools[1]->name, "u");
 	ck_assert_ptr_null(file->tools[2]);
