@@ -64,26 +64,48 @@ write_all(int fd, const char *text)
 	return fsync(fd);
 }
 
-/* The name of the new file is also the lock between two who edit. */
-static enum status
-replace(struct arena *arena, const char *path, const char *text)
+/* Returns the new file, open and empty, or -1 after saying why. Its name is the lock between two who edit: what was read before it is
+ * there may be old. */
+static int
+begin(struct arena *arena, const char *path)
 {
 	const char *new_path = arena_printf(arena, "%s.new", path);
 	int fd = open(new_path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0644);
-	bool written;
 
-	if (fd == -1) {
+	if (fd == -1)
 		complain("%s: %s%s", new_path, strerror(errno),
 		    errno == EEXIST
 			? "; somebody else edits the list, or has died doing it"
 			: "");
-		return STATUS_FAILED;
-	}
-	written = write_all(fd, text) == 0;
-	written = close(fd) == 0 && written;
-	if (written && rename(new_path, path) == 0)
+	return fd;
+}
+
+/* The broker, which may be another user, is to read it as before. Who cannot give it away keeps it. */
+static int
+keep_rights(int fd, const char *path)
+{
+	struct stat before;
+
+	if (stat(path, &before) == -1)
+		return errno == ENOENT ? 0 : -1;
+	if (fchown(fd, before.st_uid, before.st_gid) == -1 && errno != EPERM)
+		return -1;
+	return fchmod(fd, before.st_mode & 07777);
+}
+
+/* Takes fd, of begin. text NULL: nothing is to be changed. */
+static enum status
+finish(struct arena *arena, const char *path, int fd, const char *text)
+{
+	const char *new_path = arena_printf(arena, "%s.new", path);
+	bool is_written =
+	    text != NULL && keep_rights(fd, path) == 0 && write_all(fd, text) == 0;
+
+	is_written = close(fd) == 0 && is_written;
+	if (is_written && rename(new_path, path) == 0)
 		return STATUS_OK;
-	complain("%s: %s", path, strerror(errno));
+	if (text != NULL)
+		complain("%s: %s", path, strerror(errno));
 	unlink(new_path);
 	return STATUS_FAILED;
 }
@@ -172,25 +194,26 @@ is_one_more(const struct allow_list *before, const struct allow_list *after,
 	       strcmp(after->entries[before->count].key, entry->key) == 0;
 }
 
-enum status
-keys_edit_add(struct arena *arena, const char *path, const struct allow_entry *entry)
+/* Returns the list with entry behind it, or NULL after saying why not. */
+static const char *
+with_entry(struct arena *arena, const char *path, const struct allow_entry *entry)
 {
 	const char *text = read_text(arena, path), *added = entry_text(arena, entry);
 	const struct allow_list *before, *after;
 	const char *error;
 
 	if (text == NULL)
-		return STATUS_FAILED;
+		return NULL;
 	before = parse(arena, path, text);
 	if (before == NULL)
-		return STATUS_FAILED;
+		return NULL;
 	if (find_entry(before, entry->key) < before->count ||
 	    find_entry(before, entry->name) < before->count) {
 		complain(
 		    "%s has this key or this name already; `flotilla keys revoke %s` "
 		    "takes it off",
 		    path, entry->name);
-		return STATUS_FAILED;
+		return NULL;
 	}
 	if (before->count == 0)
 		text = arena_printf(arena, HEADER "%s", added);
@@ -199,12 +222,21 @@ keys_edit_add(struct arena *arena, const char *path, const struct allow_entry *e
 		    text[strlen(text) - 1] == '\n' ? "" : "\n", added);
 	after = allow_list_parse(arena, path, text, strlen(text), &error);
 	if (is_one_more(before, after, entry))
-		return replace(arena, path, text);
+		return text;
 	if (after == NULL)
 		complain("%s", error);
 	complain(
 	    "%s was not changed; where the list is right, add by hand:\n%s", path, added);
-	return STATUS_FAILED;
+	return NULL;
+}
+
+enum status
+keys_edit_add(struct arena *arena, const char *path, const struct allow_entry *entry)
+{
+	int fd = begin(arena, path);
+
+	return fd == -1 ? STATUS_FAILED
+			: finish(arena, path, fd, with_entry(arena, path, entry));
 }
 
 /* --- removing ----------------------------------------------------------------------------- */
@@ -238,8 +270,9 @@ is_without(const struct allow_list *before, const struct allow_list *after, size
 	return true;
 }
 
-enum status
-keys_edit_remove(struct arena *arena, const char *path, const char *name,
+/* Sets *text_r to the list without the entry of that name or key, *removed_r; or says why not. */
+static enum status
+take_out(struct arena *arena, const char *path, const char *name, const char **text_r,
     const struct allow_entry **removed_r)
 {
 	const char *text = read_text(arena, path), *from, *to, *error;
@@ -268,10 +301,27 @@ keys_edit_remove(struct arena *arena, const char *path, const char *name,
 				       : text + strlen(text);
 	text = arena_printf(arena, "%.*s%s", (int)(from - text), text, to);
 	after = allow_list_parse(arena, path, text, strlen(text), &error);
-	if (is_without(before, after, index))
-		return replace(arena, path, text);
+	if (is_without(before, after, index)) {
+		*text_r = text;
+		return STATUS_OK;
+	}
 	complain(
 	    "%s:%u: this entry does not stand in lines of its own; take it out by hand",
 	    path, (unsigned)before->entries[index].line);
 	return STATUS_FAILED;
+}
+
+enum status
+keys_edit_remove(struct arena *arena, const char *path, const char *name,
+    const struct allow_entry **removed_r)
+{
+	const char *text = NULL;
+	enum status status, finished;
+	int fd = begin(arena, path);
+
+	if (fd == -1)
+		return STATUS_FAILED;
+	status = take_out(arena, path, name, &text, removed_r);
+	finished = finish(arena, path, fd, text);
+	return status == STATUS_OK ? finished : status;
 }

@@ -84,6 +84,7 @@ START_TEST(a_list_that_cannot_be_read_whole_is_left_alone)
 	said = CLI(flotilla, "keys", "revoke", "a", "--allow", "none.yaml");
 	ck_assert_int_eq(said.status, STATUS_FAILED);
 	assert_says(said.err, "none.yaml: No such file or directory");
+	ck_assert_str_eq(CLI(&shell, "-c", "ls -d \"$0\"/*.new", folder).out, "");
 	/* The remedy is an option, not a line of the list. */
 	said = CLI(flotilla, "keys", "allow", "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID",
 	    "--as", "b", "--role", "worker", "--allow", "none.yaml");
@@ -91,6 +92,33 @@ START_TEST(a_list_that_cannot_be_read_whole_is_left_alone)
 	ck_assert_str_eq(said.err,
 	    "flotilla: --role worker goes together with --service, what it "
 	    "may serve: 'tool:*', or '*' for all\n");
+}
+END_TEST
+
+#define A_KEY "Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID"
+
+/* What was read before another one's edit would be written back behind it. Who may read the list may go on. */
+START_TEST(one_edits_the_list_of_keys_at_a_time)
+{
+	const struct cli shell = { "/bin/sh", folder, arena };
+	const char *list = arena_printf(arena, "%s/keys.yaml", folder);
+	const char *text = arena_printf(arena, "'%s'", list);
+	struct said said;
+
+	said = CLI(flotilla, "keys", "allow", A_KEY, "--as", "b", "--role", "client",
+	    "--allow", list);
+	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
+	CLI(&shell, "-c",
+	    arena_printf(
+		arena, "chmod 640 %s; touch %s.new; echo '[' >>%s", text, text, text));
+	said = CLI(flotilla, "keys", "revoke", "b", "--allow", list);
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	assert_says(said.err, "keys.yaml.new: File exists; somebody else edits the list");
+	CLI(&shell, "-c", arena_printf(arena, "rm %s.new; sed -i '$d' %s", text, text));
+	said = CLI(flotilla, "keys", "revoke", "b", "--allow", list);
+	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
+	said = CLI(&shell, "-c", arena_printf(arena, "stat -c %%a %s", text));
+	ck_assert_str_eq(said.out, "640\n");
 }
 END_TEST
 
@@ -120,5 +148,6 @@ tcase_cli_alone(void)
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, who_finds_no_broker_says_so);
 	tcase_add_test(tcase, a_list_that_cannot_be_read_whole_is_left_alone);
+	tcase_add_test(tcase, one_edits_the_list_of_keys_at_a_time);
 	return tcase;
 }
