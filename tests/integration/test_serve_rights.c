@@ -56,6 +56,17 @@ static const char *const doubled[][2] = {
 	{ "Authorization: Bearer " KEY, "Authorization: Bearer " PLAIN_KEY },
 };
 
+/* Clients add X-Api-Key by themselves. What is known counts first. */
+static const struct {
+	const char *first, *second;
+	long status;
+} both[] = {
+	{ "X-Api-Key: lsv2_pt_x", "Authorization: Bearer " KEY, 200 },
+	{ "X-Api-Key: lsv2_pt_x", "Authorization: Bearer " KEY "x", 401 },
+	{ "X-Api-Key: lsv2_pt_x", "Authorization: Basic " KEY, 401 },
+	{ "X-Api-Key: " KEY, "Authorization: Bearer x", 200 },
+};
+
 START_TEST(who_has_a_key_may_ask)
 {
 	struct cli_job *server;
@@ -75,6 +86,12 @@ START_TEST(who_has_a_key_may_ask)
 		    .headers = { doubled[i][0], doubled[i][1] });
 		ck_assert_msg(
 		    answer.status == 400, "%s: %ld", doubled[i][1], answer.status);
+	}
+	for (i = 0; i < sizeof both / sizeof both[0]; i++) {
+		answer = ASK(.url = url, .path = "/info",
+		    .headers = { both[i].first, both[i].second });
+		ck_assert_msg(answer.status == both[i].status, "%s: %ld", both[i].second,
+		    answer.status);
 	}
 	/* What a path shows differs by key: nobody between may keep it. */
 	answer = ASK(.url = url, .path = "/info", .headers = { "X-Api-Key: " KEY });
