@@ -461,3 +461,9 @@ frames_close(struct frames *frames, uint64_t seq)
 		begin_speech(frames, 0);
 	end_frame(frames);
 }
+
+bool
+frames_is_open(const struct frames *frames)
+{
+	return frames->is_open;
+}

@@ -56,5 +56,7 @@ void frames_interrupts(
 void frames_error(struct frames *frames, struct arena *arena, const struct value *error);
 /* All frames of the stored event of that number are made. */
 void frames_close(struct frames *frames, uint64_t seq);
+/* Whether a frame waits for its end: what is written now would be in its midst. */
+bool frames_is_open(const struct frames *frames);
 
 #endif

@@ -45,7 +45,7 @@ flush(struct stream *stream)
 
 	if (bytes->size > 0)
 		result = exchange_write(exchange, bytes->data, bytes->size);
-	else if (beat_rest(stream->beat_at) == 0 && !feed_has_more(stream->begun->feed))
+	else if (beat_rest(stream->beat_at) == 0 && !frames_is_open(stream->frames))
 		result = exchange_write(exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
 	else
 		return 0;
@@ -295,7 +295,9 @@ go_on(struct stream *stream)
 	room_keep_state(stream->call);
 	if (found == 1)
 		show_next(stream, arena, thing);
-	arena_destroy(&arena); /* the reader may take his time */
+	else if (found == 0)
+		frames_close(stream->frames, 0); /* a heartbeat goes behind it */
+	arena_destroy(&arena);                   /* the reader may take his time */
 	room_let_go_state(stream->call);
 	if (goes_on && flush(stream) == -1) {
 		/* Who comes back finds its end. */
