@@ -357,10 +357,11 @@ play_lost_agent(struct scene *scene)
 	    REDIS_OK);
 	source = arena_printf(scene->arena, "fl:agent:%s", redis_reply_text(version));
 	rename_key(scene, source, "elsewhere");
+	/* A coordinator that is ready knows who is there. */
+	kit_start(scene->kit, KIT_TOOLS, 0);
 	kit_start(scene->kit, KIT_COORDINATOR, 0);
 	ask_check_end(scene, "r1", "error");
 	rename_key(scene, "elsewhere", source);
-	kit_start(scene->kit, KIT_TOOLS, 0);
 	unlink(scene->wait);
 	ask_check_status(
 	    scene, ask_run(scene, "stops", "r2", "t", "resume", "null"), "error");
