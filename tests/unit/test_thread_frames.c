@@ -88,6 +88,17 @@ START_TEST(of_a_thread_that_was_made_again_all_is_told)
 }
 END_TEST
 
+/* The run had nine events when the client left, and has five. */
+START_TEST(an_end_that_redis_has_again_is_told)
+{
+	thread_frames_destroy(&talk_frames);
+	talk_frames = thread_frames_new(TALK_ALL, thread_number(0, 9, 1));
+	thread_frames_begin(talk_frames, 0, "r", "agent", 8);
+	talk_happens("{'kind': 'finished', 'seq': 5, 'status': 'success'}", NULL, NULL);
+	ck_assert_str_eq(talk_story(talk_told()), "lifecycle completed");
+}
+END_TEST
+
 static const char *
 id_of_value(void)
 {
@@ -265,6 +276,7 @@ tcase_thread_frames(void)
 	tcase_add_test(tcase, a_tool_that_failed_is_told_so);
 	tcase_add_test(tcase, numbers_grow_over_runs);
 	tcase_add_test(tcase, of_a_thread_that_was_made_again_all_is_told);
+	tcase_add_test(tcase, an_end_that_redis_has_again_is_told);
 	tcase_add_test(tcase, what_is_not_stored_has_an_id_for_each_who_listens);
 	tcase_add_test(tcase, who_comes_back_is_told_the_rest);
 	tcase_add_test(tcase, a_pause_asks_and_is_no_end);

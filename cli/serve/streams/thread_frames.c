@@ -321,9 +321,13 @@ thread_frames_event(struct thread_frames *frames, struct arena *arena,
     const struct value *event, const struct thread_told *told)
 {
 	const struct value *kind = value_get(event, "kind");
-	uint64_t since = frames->since;
+	uint64_t seq = (uint64_t)value_get_int(event, "seq", 0), since;
 
-	begin_event(frames, (uint64_t)value_get_int(event, "seq", 0));
+	/* Redis has forgotten what the client has, and the run's end has a number from before (feed.h). */
+	if (seq < frames->event && value_text_is(kind, "finished"))
+		frames->since = 0;
+	since = frames->since;
+	begin_event(frames, seq);
 	if (value_text_is(kind, "started"))
 		add_lifecycle(frames, arena, event, "running", NULL);
 	else if (value_text_is(kind, "step"))

@@ -42,7 +42,7 @@ const struct packet *thread_frames_bytes(const struct thread_frames *frames);
 void thread_frames_taken(struct thread_frames *frames);
 
 /* What follows is of the run of that number on the thread, behind its event seen. Keeps run and agent. Of a number that is less than
- * since's the thread was made again: since counts no more. */
+ * since's the thread was made again: since counts no more; nor does it where the number of the run's end is less than seen. */
 void thread_frames_begin(struct thread_frames *frames, uint64_t number, const char *run,
     const char *agent, uint64_t seen);
 /* A stored event, with what belongs to it: the messages that it names; its state and its trail, where they are shown, which go before
