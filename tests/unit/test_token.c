@@ -382,6 +382,12 @@ START_TEST(what_a_key_says_of_itself_counts)
 	if (members[_i].error != NULL)
 		ck_assert_has(error, members[_i].error);
 	token_keys_destroy(&set);
+	/* One that will not do does not take the others with it. */
+	error = NULL;
+	set = read_set(
+	    arena_printf(arena, "{\"keys\": [%s, {%s}]}", key, quoted(POINT)), &error);
+	ck_assert_ptr_nonnull(set);
+	token_keys_destroy(&set);
 	ck_assert_uint_eq(ERR_peek_error(), 0);
 }
 END_TEST

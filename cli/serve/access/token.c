@@ -29,40 +29,55 @@ struct token_keys {
 
 /* --- keys ------------------------------------------------------------------------------- */
 
-/* Returns NULL, or what is wrong with it. */
+/* Returns NULL, or why the whole set is a mistake. */
+static const char *
+refuse_set(const struct token_keys *keys, const struct value *given)
+{
+	if (value_text_is(value_get(given, "kty"), "oct") || value_has(given, "d"))
+		return "is a secret: whoever has it could make tokens; public keys are "
+		       "wanted";
+	return keys->count == KEYS_MAX && token_key_is_wanted(given)
+		   ? "is one too many: 64 are the most"
+		   : NULL;
+}
+
+/* Returns NULL, or why it cannot be used. */
 static const char *
 add_key(struct token_keys *keys, struct arena *arena, const struct value *given)
 {
-	const char *kind = value_get_text(given, "kty"), *wrong;
+	const char *wrong = NULL;
 	struct token_key *key;
 
-	if (kind == NULL)
+	if (value_get_text(given, "kty") == NULL)
 		return "is no key: it has no `kty`";
-	if (strcmp(kind, "oct") == 0 || value_has(given, "d"))
-		return "is a secret: whoever has it could make tokens; public keys are "
-		       "wanted";
 	if (!token_key_is_wanted(given))
 		return NULL;
-	if (keys->count == KEYS_MAX)
-		return "is one too many: 64 are the most";
 	key = token_key_read(arena, given, &wrong);
 	if (key != NULL)
 		keys->items[keys->count++] = key;
 	return wrong;
 }
 
+/* One that cannot be used is passed over (RFC 7517, section 5), where another can. */
 static const char *
 add_keys(struct token_keys *keys, struct arena *arena, const struct value *list)
 {
-	const char *wrong;
+	const char *wrong, *first = NULL;
 	size_t i;
 
 	if (!value_is(list, VALUE_ARRAY))
 		return "no JWK set: it has no list `keys`";
-	for (i = 0; i < list->size; i++)
-		if ((wrong = add_key(keys, arena, list->items[i])) != NULL)
+	for (i = 0; i < list->size; i++) {
+		wrong = refuse_set(keys, list->items[i]);
+		if (wrong != NULL)
 			return arena_printf(arena, "keys[%zu] %s", i, wrong);
-	return keys->count > 0 ? NULL : "no key of RSA or EC that signs is in it";
+		wrong = add_key(keys, arena, list->items[i]);
+		if (wrong != NULL && first == NULL)
+			first = arena_printf(arena, "keys[%zu] %s", i, wrong);
+	}
+	if (keys->count > 0)
+		return NULL;
+	return first != NULL ? first : "no key of RSA or EC that signs is in it";
 }
 
 struct token_keys *

@@ -24,7 +24,8 @@ struct token_rules {
 struct token_keys;
 
 /* Reads a JWK set: {"keys": [{"kty", ...}]}. Keys for encryption and of kinds that are not known here are passed over. Returns new, with a key at
- * least; NULL with a reason that names the place, lent by arena: also where a key is secret, or too short to be safe. */
+ * least; NULL with a reason that names the place, lent by arena: also where a key is secret. Those that cannot be read, or are too
+ * short to be safe, are passed over, too, where another one can be used. */
 struct token_keys *token_keys_read(
     struct arena *arena, const char *text, size_t size, const char **error_r);
 /* Takes *keys_p; NULL is fine. */
