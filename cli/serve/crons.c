@@ -241,13 +241,19 @@ find(struct call *call, struct cron_list *list)
 	return status == STORE_OK;
 }
 
-void
-call_crons_count(struct call *call)
+static void
+count_crons(struct call *call)
 {
 	struct cron_list list;
 
 	if (find(call, &list))
 		reply(call, 200, value_int(call->arena, (int64_t)list.count));
+}
+
+void
+call_crons_count(struct call *call)
+{
+	room_in_list(call, "crons", count_crons);
 }
 
 /* --- order -------------------------------------------------------------------------------- */

@@ -273,16 +273,14 @@ search(struct search *search, uint64_t *total_r)
 		       value_size(value_get(body, "metadata")) == 0 &&
 		       value_size(value_get(body, "values")) == 0 &&
 		       value_size(value_get(body, "ids")) == 0;
-	bool makes_list = search->last > search->first; /* else it counts */
 	enum store_status status;
 
 	if (!can_search(call))
 		return false;
-	status = makes_list ? room_for_list(call) : STORE_OK;
+	status = room_for_list(call);
 	if (status == STORE_OK) {
 		status = find_all(search, is_open, total_r);
-		if (makes_list)
-			room_leave_list(call);
+		room_leave_list(call);
 	}
 	if (status != STORE_OK)
 		reply_failed(call, status, "threads");
