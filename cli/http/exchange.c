@@ -136,6 +136,7 @@ request_new(struct http_server *server, struct MHD_Connection *connection,
 	request->server = server;
 	request->connection = connection;
 	request->visitor = info->socket_context;
+	request->visitor->since_ms = loop_now_ms(server->loop);
 	request->exchange.arena = arena_new();
 	request->exchange.method = arena_strdup(request->exchange.arena, method);
 	request->exchange.path = arena_strdup(request->exchange.arena, path);
