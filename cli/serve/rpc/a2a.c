@@ -200,6 +200,17 @@ waits(const struct value *configuration)
 	       !value_get_bool(configuration, "returnImmediately", false);
 }
 
+/* Why there is no end to tell. Of who has gone there is nobody to tell it. */
+static void
+write_trouble(struct call *call, enum store_status status)
+{
+	if (status == STORE_NONE)
+		runs_write(call, rpc_error(call, A2A_TASK_NOT_FOUND, "Task not found"));
+	else if (status != STORE_OK && status != STORE_CANCELLED)
+		runs_write(call,
+		    rpc_error(call, RPC_INTERNAL_ERROR, reply_trouble(call, status)));
+}
+
 static void
 send_message(struct call *call, const struct value *params)
 {
@@ -213,9 +224,8 @@ send_message(struct call *call, const struct value *params)
 		reply(call, 200, response(call, &task, a2a_payload));
 	else if ((last = runs_await_end(call, &begun)) != NULL)
 		runs_write(call, response_to_message(call, &task, last));
-	else if (feed_status(begun.feed) == STORE_FAILED)
-		runs_write(call, rpc_error(call, RPC_INTERNAL_ERROR,
-				     store_error(api_store(call->api))));
+	else
+		write_trouble(call, feed_status(begun.feed));
 	feed_destroy(&begun.feed);
 }
 

@@ -17,18 +17,34 @@ struct stream {
 
 /* Returns 0, or -1: the reader is gone. */
 static int
-write_event(struct stream *stream, struct arena *arena, const struct value *result)
+write_response(struct stream *stream, const struct value *response)
 {
 	struct packet packet = { 0 };
 	int written;
 
 	packet_append(&packet, "data: ", 6);
-	json_write(&packet, rpc_result(stream->call, arena, result));
+	json_write(&packet, response);
 	packet_append(&packet, "\n\n", 2);
 	written = exchange_write(stream->call->exchange, packet.data, packet.size);
 	packet_release(&packet);
 	stream->beat_at = beat_next(BEAT_MS);
 	return written;
+}
+
+static int
+write_event(struct stream *stream, struct arena *arena, const struct value *result)
+{
+	return write_response(stream, rpc_result(stream->call, arena, result));
+}
+
+/* Why no more comes, where Redis does not say what came of it. Returns -1: that was it. */
+static int
+write_trouble(struct stream *stream, enum store_status status)
+{
+	if (status == STORE_FAILED || status == STORE_REJECTED || status == STORE_DAMAGED)
+		write_response(stream, rpc_error(stream->call, RPC_INTERNAL_ERROR,
+					   reply_trouble(stream->call, status)));
+	return -1;
 }
 
 /* A piece of what the model says. What it says next takes the place of what it said before it called a tool: the last is the
@@ -63,9 +79,11 @@ show_status(struct stream *stream, struct arena *arena)
 {
 	struct a2a_run run;
 	const char *state;
+	enum store_status status;
 
-	if (a2a_read(stream->call, arena, stream->task, &run) != STORE_OK)
-		return -1;
+	status = a2a_read(stream->call, arena, stream->task, &run);
+	if (status != STORE_OK)
+		return write_trouble(stream, status);
 	state = a2a_state(run.record);
 	if (strcmp(state, "completed") == 0 &&
 	    write_event(stream, arena, a2a_answer_update(arena, &run)) == -1)
@@ -98,10 +116,12 @@ go_on(struct stream *stream)
 	const struct value *thing;
 	struct call *call = stream->call;
 	int found = feed_next(stream->feed, arena, beat_rest(stream->beat_at), &thing);
-	int result = found;
+	int result = 0;
 
 	if (found == 1)
 		result = show(stream, arena, thing);
+	else if (found == -1)
+		result = write_trouble(stream, feed_status(stream->feed));
 	if (result == 0 && beat_rest(stream->beat_at) == 0) {
 		stream->beat_at = beat_next(BEAT_MS);
 		result = exchange_write(call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
