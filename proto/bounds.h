@@ -223,8 +223,8 @@
 #define TRACE_HEADERS_MAX 32u /* of OTEL_EXPORTER_OTLP_HEADERS */
 
 /* JSON Schema and regular expressions: of users, against what models write. */
-#define SCHEMA_STEPS_MAX                                                                 \
-	500000u /* (schema, value) pairs, and bytes of texts, looked at in one check */
+/* (schema, value) pairs, and bytes of texts by the 256, looked at in one check. */
+#define SCHEMA_STEPS_MAX 500000u
 #define SCHEMA_DEPTH_MAX 160u      /* nested; a fiber's stack bears it */
 #define PATTERN_STEPS_MAX 2000000u /* of one search; more for long texts: */
 #define PATTERN_STEPS_BYTE 8u      /* for each byte of the text */

@@ -122,21 +122,19 @@ divide(struct parser *parser, const char *at, struct number a, struct number b)
 static struct number
 modulo(struct parser *parser, const char *at, struct number a, struct number b)
 {
-	double rest;
+	double rest = fmod(a.real, b.real);
 
 	if (is_zero(b))
 		return fail_at(
 		    parser, at, "ZeroDivisionError", "remainder of a division by zero");
 	if (a.is_whole && b.is_whole) {
-		int64_t left = b.whole == -1 ? 0 : a.whole % b.whole;
-		bool is_other = left != 0 && (left < 0) != (b.whole < 0);
+		int64_t mod = b.whole == -1 ? 0 : a.whole % b.whole;
 
-		return whole_number(is_other ? left + b.whole : left);
+		return whole_number(
+		    mod != 0 && (mod ^ b.whole) < 0 ? mod + b.whole : mod);
 	}
-	rest = fmod(a.real, b.real);
-	if (rest != 0 && (rest < 0) != (b.real < 0))
-		rest += b.real;
-	return real_number(parser, at, rest);
+	return real_number(
+	    parser, at, rest != 0 && (rest < 0) != (b.real < 0) ? rest + b.real : rest);
 }
 
 /* Computes base^exponent by squaring. Returns false when it does not fit. */

@@ -14,9 +14,8 @@
 struct visitor {
 	TAILQ_ENTRY(visitor) link;
 	int fd;
-	uint64_t
-	    since_ms;   /* its beginning, its last head, or the end of its last answer */
-	bool is_served; /* somebody answers: its time is not the visitor's fault */
+	uint64_t since_ms; /* its beginning, last head, or end of the last answer */
+	bool is_served;    /* somebody answers: its time is not the visitor's fault */
 };
 
 /* A request. Its connection and its fiber use it, each until it ends. */

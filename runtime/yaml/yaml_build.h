@@ -14,11 +14,10 @@ struct yaml_node {
 	const struct value *value;
 	struct place place;
 	struct place key; /* of a value in a map: where its key is written */
-	size_t size;  /* values in it, itself and keys too, aliases where they stand */
-	size_t bytes; /* of the texts in it, likewise */
-	size_t
-	    depth; /* of arrays and maps in each other: 0 for a scalar, of aliases likewise */
-	bool is_merge;                    /* a plain "<<" */
+	size_t size;   /* values in it, itself and keys too, aliases where they stand */
+	size_t bytes;  /* of the texts in it, likewise */
+	size_t depth;  /* of arrays and maps in each other; 0: a scalar */
+	bool is_merge; /* a plain "<<" */
 	const struct yaml_node *children; /* of an array's items, of a map's values */
 };
 

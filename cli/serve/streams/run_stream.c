@@ -28,8 +28,7 @@ struct stream {
 	bool is_cut; /* Redis did not say what belongs to an event; trouble: why */
 	enum store_status trouble;
 	bool has_ended;
-	uint64_t
-	    beat_at; /* nothing was written for a while: it is time for a heartbeat */
+	uint64_t beat_at; /* when a heartbeat is due */
 };
 
 /* --- what is shown ------------------------------------------------------------------------ */
@@ -297,7 +296,8 @@ go_on(struct stream *stream)
 		show_next(stream, arena, thing);
 	else if (found == 0)
 		frames_close(stream->frames, 0); /* a heartbeat goes behind it */
-	arena_destroy(&arena);                   /* the reader may take his time */
+	/* The reader may take his time. */
+	arena_destroy(&arena);
 	room_let_go_state(stream->call);
 	if (goes_on && flush(stream) == -1) {
 		/* Who comes back finds its end. */

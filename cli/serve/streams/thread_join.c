@@ -10,19 +10,16 @@ struct join {
 	struct thread_walk walk;
 	unsigned modes;
 	const char *last_id; /* of the run that is next; NULL: from its first event */
-	uint64_t beat_ms;
+	uint64_t beat_at;
 };
 
 static int
 beat(struct join *join)
 {
-	struct call *call = join->call;
-	uint64_t now = loop_now_ms(session_loop(call->api->session));
-
-	if (now < join->beat_ms)
+	if (beat_rest(join->beat_at) > 0)
 		return 0;
-	join->beat_ms = now + BEAT_MS;
-	return exchange_write(call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
+	join->beat_at = beat_next(BEAT_MS);
+	return exchange_write(join->call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
 }
 
 /* Returns 0 when it has ended, or has not come to its time: others go ahead of it; -1 when the stream has. */
@@ -54,7 +51,7 @@ go_on(struct join *join)
 		result = show_run(join, arena, run);
 		thread_walk_step(&join->walk, run);
 		join->last_id = NULL;
-		join->beat_ms = 0;
+		join->beat_at = 0;
 	} else if (result == 0) {
 		result = beat(join);
 	}

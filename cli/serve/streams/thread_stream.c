@@ -23,7 +23,7 @@ struct thread_stream {
 	struct trail *trail; /* its, or NULL: nobody wants it */
 	uint64_t since;      /* the number to begin behind, or 0 */
 	uint64_t seen;       /* the event to begin behind, of the run that since is of */
-	uint64_t beat_ms;
+	uint64_t beat_at;
 };
 
 /* --- writing ------------------------------------------------------------------------------ */
@@ -34,16 +34,15 @@ flush(struct thread_stream *stream)
 {
 	struct exchange *exchange = stream->call->exchange;
 	const struct packet *bytes = thread_frames_bytes(stream->frames);
-	uint64_t now = loop_now_ms(session_loop(stream->call->api->session));
 	int result = 0;
 
 	if (bytes->size > 0)
 		result = exchange_write(exchange, bytes->data, bytes->size);
-	else if (now >= stream->beat_ms)
+	else if (beat_rest(stream->beat_at) == 0)
 		result = exchange_write(exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
 	else
 		return 0;
-	stream->beat_ms = now + BEAT_MS;
+	stream->beat_at = beat_next(BEAT_MS);
 	thread_frames_taken(stream->frames);
 	return result;
 }
