@@ -157,7 +157,7 @@ END_TEST
 #define IDLE_S 50        /* in a minute they would be cut off anyway */
 #define IDLE_READERS 26u /* what they are shown is more than may be held */
 /* Half of it again is more than eight states, which are read at once. */
-#define HELD_BYTES "100000000"
+#define HELD_BYTES "110000000"
 
 static bool
 is_cut(int fd)
