@@ -489,6 +489,10 @@ enum store_status store_messages(struct store *store, struct arena *arena,
 enum store_status store_events(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t after, uint64_t block_ms,
     const struct value **events_r);
+/* The same without waiting, at most limit of them: each may be as large as a state. */
+enum store_status store_some_events(struct store *store, struct arena *arena,
+    const char *thread, const char *run, uint64_t after, unsigned limit,
+    const struct value **events_r);
 /* The number of the last event that a run's log has; 0: none. */
 enum store_status store_last_event(struct store *store, struct arena *arena,
     const char *thread, const char *run, uint64_t *seq_r);

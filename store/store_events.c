@@ -17,28 +17,30 @@ event(struct arena *arena, const struct value *entry)
 	    arena, body, "seq", value_int(arena, strtoll(id, NULL, 10)));
 }
 
-enum store_status
-store_events(struct store *store, struct arena *arena, const char *thread,
-    const char *run, uint64_t after, uint64_t block_ms, const struct value **events_r)
+/* Begins to read at most limit of them. */
+static void
+ask(struct command *command, unsigned limit)
 {
-	struct command command = { .arena = arena };
+	command_text(command, "XREAD");
+	command_text(command, "COUNT");
+	command_uint(command, limit);
+}
+
+/* Reads those of the run of that key with seq > after. */
+static enum store_status
+read_events(struct store *store, struct command *command, const char *key, uint64_t after,
+    const struct value **events_r)
+{
+	struct arena *arena = command->arena;
 	struct value_list list = { .arena = arena };
 	const struct value *reply, *entries;
 	enum store_status status;
 	size_t i;
 
-	command_text(&command, "XREAD");
-	command_text(&command, "COUNT");
-	command_uint(&command, STORE_EVENTS_MAX);
-	if (block_ms > 0) {
-		command_text(&command, "BLOCK");
-		command_uint(&command, block_ms);
-	}
-	command_text(&command, "STREAMS");
-	command_text(
-	    &command, arena_printf(arena, "%s:e", store_run_key(arena, thread, run)));
-	command_text(&command, arena_printf(arena, "%" PRIu64 "-0", after));
-	status = store_read(store, &command, &reply);
+	command_text(command, "STREAMS");
+	command_text(command, arena_printf(arena, "%s:e", key));
+	command_text(command, arena_printf(arena, "%" PRIu64 "-0", after));
+	status = store_read(store, command, &reply);
 	if (status != STORE_OK)
 		return status;
 	entries = value_at(value_at(value_at(reply, 0), 1), 0) != NULL
@@ -52,6 +54,32 @@ store_events(struct store *store, struct arena *arena, const char *thread,
 	}
 	*events_r = value_list_end(&list);
 	return STORE_OK;
+}
+
+enum store_status
+store_events(struct store *store, struct arena *arena, const char *thread,
+    const char *run, uint64_t after, uint64_t block_ms, const struct value **events_r)
+{
+	struct command command = { .arena = arena };
+
+	ask(&command, STORE_EVENTS_MAX);
+	if (block_ms > 0) {
+		command_text(&command, "BLOCK");
+		command_uint(&command, block_ms);
+	}
+	return read_events(
+	    store, &command, store_run_key(arena, thread, run), after, events_r);
+}
+
+enum store_status
+store_some_events(struct store *store, struct arena *arena, const char *thread,
+    const char *run, uint64_t after, unsigned limit, const struct value **events_r)
+{
+	struct command command = { .arena = arena };
+
+	ask(&command, limit);
+	return read_events(
+	    store, &command, store_run_key(arena, thread, run), after, events_r);
 }
 
 enum store_status

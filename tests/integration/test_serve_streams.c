@@ -255,6 +255,36 @@ START_TEST(from_the_beginning_all_is_shown)
 }
 END_TEST
 
+/* Of which the log is read in parts. */
+START_TEST(a_long_run_is_shown_whole_afterwards)
+{
+	struct fleet_up *fleet = &serve_bench.fleet;
+	const char *text =
+	    "name: long\nmodel: scripted:s\ntools: [note]\nscript:\n  s:\n";
+	struct story story = { 0 }, rest = { 0 };
+	struct serve_answer answer;
+	unsigned i;
+
+	for (i = 0; i < 12; i++)
+		text = serve_text("%s    - {content: A., tool_calls: [{id: n%u, name: "
+				  "note, args: {text: a}}]}\n",
+		    text, i);
+	fleet_up_write(fleet, "long.yaml", serve_text("%s    - {content: B.}\n", text));
+	ck_assert_int_eq(CLI(&fleet->flotilla, "agents", "apply",
+			     arena_printf(fleet->arena, "%s/long.yaml", fleet->folder))
+			     .status,
+	    0);
+	answer =
+	    story_stream(serve_thread(), "long", "'stream_mode': ['updates']", &story);
+	ck_assert_uint_eq(story_count(&story, "updates"), 25);
+	story_join(serve_text("%s/stream?stream_mode=updates",
+		       serve_header(&answer, "Content-Location")),
+	    NULL, &rest);
+	ck_assert_uint_eq(story_count(&rest, "updates"), 25);
+	ck_assert_str_eq(story_last_id(&rest), story_last_id(&story));
+}
+END_TEST
+
 START_TEST(behind_the_end_there_is_nothing)
 {
 	const char *id = serve_thread(), *run = serve_run(id, "quick", "");
@@ -377,6 +407,7 @@ tcase_serve_streams(void)
 	tcase_add_test(tcase, from_each_id_the_rest_is_shown);
 	tcase_add_loop_test(tcase, from_the_beginning_all_is_shown, 0,
 	    sizeof beginnings / sizeof beginnings[0]);
+	tcase_add_test(tcase, a_long_run_is_shown_whole_afterwards);
 	tcase_add_test(tcase, behind_the_end_there_is_nothing);
 	tcase_add_loop_test(tcase, who_is_cut_off_within_a_text_goes_on_there, 0,
 	    sizeof cuts / sizeof cuts[0]);

@@ -145,6 +145,10 @@ play_events(void)
 	    store_events(trial.a, trial.arena, "t", "r", 0, 0, &events), STORE_OK);
 	ck_assert_uint_eq(value_size(events), 4);
 	ck_assert_int_eq(value_get_int(value_at(events, 3), "seq", 0), 4);
+	ck_assert_int_eq(
+	    store_some_events(trial.a, trial.arena, "t", "r", 1, 2, &events), STORE_OK);
+	ck_assert_uint_eq(value_size(events), 2);
+	ck_assert_int_eq(value_get_int(value_at(events, 1), "seq", 0), 3);
 }
 
 START_TEST(events_are_numbered_without_a_gap_by_one_owner_after_the_other)

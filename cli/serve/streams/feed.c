@@ -1,46 +1,13 @@
-#include "feed.h"
+#include "feed_private.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "fiber.h"
-#include "live.h"
 #include "memory.h"
 
-#define LOOK_MS 1000u    /* at the log, though nobody said that there is anything */
-#define LOOK_FIRST_MS 4u /* before its first event: that a run waits is not published */
 #define LIVES_BYTES_MAX                                                                  \
 	(1u << 20) /* what has come and was not asked for yet: more is dropped */
-
-/* What was published: a body of what is not stored, or that the log has events up to that number. */
-struct heard {
-	struct packet body;
-	uint64_t seq; /* 0: body */
-	int64_t step; /* of body */
-};
-
-struct feed {
-	struct api *api;
-	const char *thread, *run, *entry;
-	struct live_ear *ear;
-	enum feed_what what;
-	struct packet end; /* of FEED_END: `finished`, as it was published */
-	bool is_known; /* the run was there; of one that an entry begins Redis says it */
-	bool looks_back;     /* for the run's end alone, where it has been seen to be */
-	struct fiber *fiber; /* that waits, or NULL */
-	struct heard *heard; /* a queue: from first to count */
-	size_t first, count, room, heard_bytes;
-	struct arena *arena;        /* of events */
-	const struct value *events; /* that were read, from at on still to be given */
-	size_t at;
-	int64_t step;      /* the last one of which something was published here */
-	uint64_t given;    /* the last one that its reader had before */
-	uint64_t seen;     /* the last one that was read */
-	uint64_t look_at;  /* when to read again, in loop_now_ms */
-	uint64_t pause_ms; /* until the look behind that */
-	int64_t since_ms;  /* when it was submitted, or before; 0 */
-	enum store_status status;
-};
 
 static struct heard *
 first_heard(const struct feed *feed)
@@ -154,6 +121,7 @@ feed_new(struct api *api, const char *thread, const char *run, uint64_t after,
 	feed->given = feed->seen = after;
 	feed->pause_ms = LOOK_FIRST_MS;
 	feed->what = what;
+	feed->limit = EVENTS_FIRST;
 	feed->arena = arena_new();
 	feed->ear = what == FEED_END ? live_listen_end(api->live, run, on_ended, feed)
 				     : live_listen(api->live, run, on_heard, feed);
@@ -177,14 +145,6 @@ feed_destroy(struct feed **feed_p)
 	free(feed);
 }
 
-/* When to look into the log again, though nobody says that there is anything. */
-static void
-put_off_look(struct feed *feed)
-{
-	feed->look_at = loop_now_ms(session_loop(feed->api->session)) + feed->pause_ms;
-	feed->pause_ms *= 2;
-}
-
 void
 feed_expect(struct feed *feed, const char *entry)
 {
@@ -192,7 +152,7 @@ feed_expect(struct feed *feed, const char *entry)
 	feed->since_ms = strtoll(entry, NULL, 10);
 	feed->is_known = false;
 	if (feed->what == FEED_END)
-		put_off_look(feed);
+		feed_put_off_look(feed);
 }
 
 void
@@ -207,141 +167,6 @@ feed_status(const struct feed *feed)
 	return feed->status;
 }
 
-static const struct value *
-next_event(const struct feed *feed)
-{
-	return value_at(feed->events, feed->at);
-}
-
-static uint64_t
-seq_of(const struct value *event)
-{
-	return (uint64_t)value_get_int(event, "seq", 0);
-}
-
-static const struct value *
-ends_of(struct arena *arena, const struct value *events)
-{
-	struct value_list ends = { .arena = arena };
-	size_t i;
-
-	for (i = 0; i < value_size(events); i++)
-		if (value_text_is(value_get(value_at(events, i), "kind"), "finished"))
-			value_list_add(&ends, value_at(events, i));
-	return value_list_end(&ends);
-}
-
-/* Reads what the log has behind what was seen. Returns 0, or -1. */
-static int
-read_log(struct feed *feed)
-{
-	size_t count;
-
-	arena_destroy(&feed->arena);
-	feed->arena = arena_new();
-	feed->events = NULL;
-	feed->at = 0;
-	feed->status = store_events(api_store(feed->api), feed->arena, feed->thread,
-	    feed->run, feed->seen, 0, &feed->events);
-	if (feed->status != STORE_OK)
-		return -1;
-	count = value_size(feed->events);
-	if (count >= STORE_EVENTS_MAX)
-		feed->look_at = 0; /* there is more */
-	if (count > 0) {
-		feed->seen = seq_of(value_at(feed->events, count - 1));
-		feed->is_known = true;
-	}
-	if (!feed->looks_back)
-		return 0;
-	feed->events = ends_of(feed->arena, feed->events);
-	return value_size(feed->events) == 0 && count >= STORE_EVENTS_MAX ? read_log(feed)
-									  : 0;
-}
-
-/* Whether the log has the event up to which its reader had it before us: then that may be the end. */
-static bool
-has_given(struct feed *feed)
-{
-	const struct value *events = NULL;
-
-	feed->status = store_events(api_store(feed->api), feed->arena, feed->thread,
-	    feed->run, feed->given - 1, 0, &events);
-	return feed->status == STORE_OK && value_size(events) > 0;
-}
-
-/* The run has ended, and its end is not behind what was seen: Redis has forgotten some (a failover). Returns 0, or -1: it is gone. */
-static int
-look_back(struct feed *feed)
-{
-	if (feed->seen == 0 || (feed->seen == feed->given && has_given(feed)))
-		return 0;
-	if (feed->status != STORE_OK)
-		return -1;
-	feed->looks_back = true;
-	feed->seen = 0;
-	return read_log(feed);
-}
-
-/* What is known of the run beside its log: STORE_NONE: it was deleted. One that is not there yet may still be taken out of
- * the inbox, in a step that makes it and takes the entry. */
-static enum store_status
-look_at_run(struct feed *feed, bool *has_ended_r)
-{
-	struct store *store = api_store(feed->api);
-	bool was_known = feed->is_known, is_queued; /* it may come while we ask */
-	enum store_status status;
-
-	status = store_has_ended(
-	    store, feed->arena, feed->thread, feed->run, has_ended_r, &is_queued);
-	if (status != STORE_NONE || was_known)
-		return status;
-	status = feed->entry != NULL ? store_has_entry(store, feed->arena, feed->entry)
-				     : STORE_OK;
-	feed->is_known = status == STORE_NONE; /* the next look says */
-	return status == STORE_NONE ? STORE_OK : status;
-}
-
-/* Nothing is behind what was seen. Will anything be? Not of a run that has ended, or was deleted. Returns 1, 0 or -1. */
-static int
-goes_on(struct feed *feed)
-{
-	bool has_ended = false;
-
-	feed->status = look_at_run(feed, &has_ended);
-	if (feed->status == STORE_NONE)
-		return 0;
-	return feed->status != STORE_OK ? -1 : !has_ended;
-}
-
-/* Reads the log, now that there may be more. Returns 0, or -1: nothing more will come (STORE_NONE), or Redis is gone. */
-static int
-look(struct feed *feed)
-{
-	int more;
-
-	if (feed->seen > 0 || feed->pause_ms > LOOK_MS)
-		feed->pause_ms = LOOK_MS;
-	put_off_look(feed);
-	if (read_log(feed) == -1)
-		return -1;
-	if (value_size(feed->events) > 0)
-		return 0;
-	more = goes_on(feed);
-	if (more != 0)
-		return more == -1 ? -1 : 0;
-	/* Its last event may have come in between. */
-	if (feed->status == STORE_OK && read_log(feed) == -1)
-		return -1;
-	if (feed->status == STORE_OK && value_size(feed->events) == 0 &&
-	    look_back(feed) == -1)
-		return -1;
-	if (value_size(feed->events) > 0)
-		return 0;
-	feed->status = STORE_NONE;
-	return -1;
-}
-
 /* What lives here alone is of a step that goes on, so it comes behind the events of those before, and before what ends that step:
  * a pause or the run's end, which have no step. */
 static bool
@@ -350,7 +175,7 @@ is_before(const struct value *event, const struct heard *heard)
 	const struct value *kind = value_get(event, "kind");
 
 	if (heard == NULL || heard->seq > 0)
-		return heard == NULL || seq_of(event) <= heard->seq;
+		return heard == NULL || feed_event_seq(event) <= heard->seq;
 	return !value_text_is(kind, "interrupted") && !value_text_is(kind, "finished") &&
 	       value_get_int(event, "step", 0) < heard->step;
 }
@@ -360,7 +185,7 @@ static int
 take_event(struct feed *feed, struct arena *arena, const struct heard *heard,
     const struct value **thing_r)
 {
-	const struct value *event = next_event(feed);
+	const struct value *event = feed_event(feed);
 
 	if (event == NULL || !is_before(event, heard))
 		return 0;
@@ -369,13 +194,17 @@ take_event(struct feed *feed, struct arena *arena, const struct heard *heard,
 	return 1;
 }
 
-/* Whether the log has more than what was read: it says so, or a step has begun, of whose predecessor we may not have heard. */
+/* Whether the log has more than what was read: it says so, or had when it was read, or a step has begun, of whose predecessor we may not have heard. */
 static bool
 is_ahead(struct feed *feed, const struct heard *heard)
 {
 	if (heard->seq > 0)
 		return heard->seq > feed->seen;
-	if (heard->step <= feed->step || next_event(feed) != NULL)
+	if (feed_event(feed) != NULL)
+		return false;
+	if (feed->is_part)
+		return true;
+	if (heard->step <= feed->step)
 		return false;
 	feed->step = heard->step;
 	return true;
@@ -411,9 +240,9 @@ take(struct feed *feed, struct arena *arena, const struct value **thing_r)
 		if (take_event(feed, arena, heard, thing_r) == 1)
 			return 1;
 		if (is_ahead(feed, heard)) {
-			if (look(feed) == -1)
+			if (feed_look(feed) == -1)
 				return -1;
-			if (next_event(feed) != NULL)
+			if (feed_event(feed) != NULL)
 				continue;
 			/* What has come meanwhile may have moved it. */
 			heard = first_heard(feed);
@@ -432,7 +261,7 @@ feed_has_more(const struct feed *feed)
 {
 	size_t i;
 
-	if (next_event(feed) != NULL)
+	if (feed_event(feed) != NULL || feed->is_part)
 		return true;
 	/* Numbers of events that were read stay until something is taken behind them. */
 	for (i = feed->first; i < feed->count; i++)
@@ -469,9 +298,9 @@ feed_next(struct feed *feed, struct arena *arena, uint64_t wait_ms,
 		if (taken != 0)
 			return taken;
 		if (loop_now_ms(loop) >= feed->look_at) {
-			if (look(feed) == -1)
+			if (feed_look(feed) == -1)
 				return -1;
-			if (next_event(feed) != NULL)
+			if (feed_event(feed) != NULL)
 				continue;
 		}
 		if (loop_now_ms(loop) >= until)

@@ -335,15 +335,16 @@ write_stream(struct stream *stream)
 static enum store_status
 recall_step(struct stream *stream)
 {
-	struct arena *arena = stream->call->arena;
+	struct arena *arena = arena_new();
 	uint64_t seen = frames_seen(stream->frames);
 	const struct value *events = NULL, *event;
-	enum store_status status = store_events(api_store(stream->call->api), arena,
-	    stream->begun->thread, stream->begun->run, seen - 1, 0, &events);
+	enum store_status status = store_some_events(api_store(stream->call->api), arena,
+	    stream->begun->thread, stream->begun->run, seen - 1, 1, &events);
 
 	event = value_at(events, 0);
 	if ((uint64_t)value_get_int(event, "seq", 0) == seen)
 		frames_have_step(stream->frames, value_get_int(event, "step", 0));
+	arena_destroy(&arena);
 	return status;
 }
 
