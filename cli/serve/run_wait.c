@@ -130,6 +130,6 @@ call_run_join(struct call *call)
 	begun.run = call->params[1];
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
 	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, FEED_END);
-	feed_since(begun.feed, value_get_int(record, "created", 0));
+	feed_was_there(begun.feed, record);
 	wait_for(call, &begun);
 }

@@ -106,7 +106,7 @@ look_back(
 	    api_store(call->api), call->arena, place->thread, place->run, &record);
 	*is_there_r = status == STORE_OK;
 	if (*is_there_r)
-		feed_since(feed, value_get_int(record, "created", 0));
+		feed_was_there(feed, record);
 	if (*is_there_r)
 		return once_is_same(call, record, place->fingerprint);
 	if (status != STORE_NONE)
@@ -412,7 +412,7 @@ call_run_cancel(struct call *call)
 	}
 	feed = feed_new(call->api, call->params[0], call->params[1],
 	    (uint64_t)value_get_int(record, "events", 0), FEED_END);
-	feed_since(feed, value_get_int(record, "created", 0));
+	feed_was_there(feed, record);
 	last = feed_end(feed, call->arena, ENTRY_TAKEN_MS, NULL, NULL);
 	if (last != NULL || feed_status(feed) == STORE_NONE)
 		reply_nothing(call);

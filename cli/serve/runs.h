@@ -11,6 +11,8 @@ struct run_begun {
 	const char *thread, *run;
 	bool has_key; /* and may be asked for again (once.h) */
 	struct run_body body;
+	const struct value
+	    *record;       /* of one that was there, of which there is no feed yet */
 	struct feed *feed; /* from behind its first event; the caller destroys it */
 };
 /* Begins it, on the thread of the path, or on one of its own; or finds it, where the request was made before (once.h). Returns false after answering why not. */

@@ -375,7 +375,7 @@ cancel_task(struct call *call, const struct value *params)
 		return;
 	}
 	feed = feed_new(call->api, task.thread, task.run, 0, FEED_END);
-	feed_since(feed, value_get_int(task.record, "created", 0));
+	feed_was_there(feed, task.record);
 	feed_end(feed, call->arena, CANCEL_LOOK_MS, NULL, NULL);
 	feed_destroy(&feed);
 	reply(call, 200, response(call, &task, a2a_task));
@@ -410,6 +410,7 @@ subscribe(struct call *call, const struct value *params)
 	if (!a2a_find(call, value_get_text(params, "id"), &task))
 		return;
 	feed = feed_new(call->api, task.thread, task.run, 0, FEED_ALL);
+	feed_was_there(feed, task.record);
 	a2a_follow(call, &task, feed);
 	feed_destroy(&feed);
 }

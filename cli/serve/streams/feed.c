@@ -156,9 +156,10 @@ feed_expect(struct feed *feed, const char *entry)
 }
 
 void
-feed_since(struct feed *feed, int64_t ms)
+feed_was_there(struct feed *feed, const struct value *record)
 {
-	feed->since_ms = ms;
+	feed->since_ms = value_get_int(record, "created", 0);
+	feed->is_known = feed->is_known || value_has(record, "status");
 }
 
 enum store_status

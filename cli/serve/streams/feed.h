@@ -28,9 +28,10 @@ void feed_destroy(struct feed **feed_p);
  * nobody has taken yet. Keeps entry. */
 void feed_expect(struct feed *feed, const char *entry);
 
-/* Of a run that was there already: since when, in ms since 1970 of Redis's clock. An end that is older is not its own, but that of a
- * run of its name that was deleted, and is published late. */
-void feed_since(struct feed *feed, int64_t ms);
+/* Says what is known of a run that was there already. An end that is older is not its own, but that of a run of its name that
+ * was deleted, and is published late. Of one that is deleted from then on nothing more will come; a record without status is of one
+ * that may still be taken. */
+void feed_was_there(struct feed *feed, const struct value *record);
 
 /* Waits for the next thing, for wait_ms at most. Returns 1: *thing_r, in arena, an event as docs/protocol.md has
  * them (stored, if it has `seq`); 0: nothing came; -1: the fiber was cancelled, nothing more will come

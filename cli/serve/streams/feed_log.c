@@ -119,6 +119,7 @@ look_at_run(struct feed *feed, bool *has_ended_r)
 
 	status = store_has_ended(
 	    store, feed->arena, feed->thread, feed->run, has_ended_r, &is_queued);
+	feed->is_known = was_known || status == STORE_OK;
 	if (status != STORE_NONE || was_known)
 		return status;
 	status = feed->entry != NULL ? store_has_entry(store, feed->arena, feed->entry)

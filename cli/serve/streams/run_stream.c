@@ -361,9 +361,11 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 	stream.frames = frames_new(&run, begun->body.modes, last_id);
 	if ((begun->body.modes & MODES_OF_TRAILS) != 0)
 		stream.trail = trail_new(call, &trail, frames_seen(stream.frames));
-	if (begun->feed == NULL)
+	if (begun->feed == NULL) {
 		begun->feed = feed_new(call->api, begun->thread, begun->run,
 		    frames_seen(stream.frames), FEED_ALL);
+		feed_was_there(begun->feed, begun->record);
+	}
 	if (frames_seen(stream.frames) == 0) {
 		frames_begin(stream.frames);
 	} else { /* what it was shown of the state may be old */
@@ -447,7 +449,9 @@ call_run_join_stream(struct call *call)
 	if (call->params[1] == NULL)
 		call->params[0] = call->params[1] = tenant_name(call, call->params[0]);
 	record = runs_find(call);
-	begun = (struct run_begun){ .thread = call->params[0], .run = call->params[1] };
+	begun = (struct run_begun){
+		.thread = call->params[0], .run = call->params[1], .record = record
+	};
 	if (record == NULL || !runs_read_modes(call, &begun.body.modes))
 		return;
 	run_body_recall(record, &begun.body);

@@ -35,6 +35,7 @@ show_run(struct join *join, struct arena *arena, const char *run)
 
 	if (found != 1)
 		return found;
+	begun.record = record;
 	run_body_recall(record, &begun.body);
 	return runs_show(call, &begun, true, join->last_id) ? 0 : -1;
 }

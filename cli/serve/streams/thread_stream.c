@@ -146,6 +146,7 @@ show_run(struct thread_stream *stream, const char *run)
 	agent = value_get_text(record, "agent");
 	trail.metadata = value_get(record, "metadata");
 	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
+	feed_was_there(feed, record);
 	thread_frames_begin(stream->frames, stream->walk.cut + stream->walk.number, run,
 	    agent != NULL ? agent : "", stream->seen);
 	if ((stream->channels & (CHANNEL_TASKS | CHANNEL_CHECKPOINTS)) != 0)
