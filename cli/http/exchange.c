@@ -263,7 +263,8 @@ find_stalled(const struct http_server *server)
 	struct request *request, *stalled = NULL;
 
 	TAILQ_FOREACH(request, &server->requests, link)
-		if (request->is_stream && request->answered > 0 && !request->is_cut &&
+		if (request->is_stream && request->answered + request->kept > 0 &&
+		    request->pending.size > request->taken && !request->is_cut &&
 		    request->connection != NULL &&
 		    now > request->visitor->since_ms + STALLED_MS &&
 		    (stalled == NULL ||

@@ -41,6 +41,16 @@ exchange_hold(struct exchange *exchange, size_t size)
 }
 
 void
+exchange_keep(struct exchange *exchange, size_t size)
+{
+	struct request *request = request_of(exchange);
+
+	request->server->answers_bytes -= request->kept;
+	request->kept = size > HTTP_STREAM_BYTES_MAX ? size : 0;
+	request->server->answers_bytes += request->kept;
+}
+
+void
 exchange_counts_for(struct exchange *exchange, void *whose, size_t *bodies_bytes)
 {
 	request_of(exchange)->whose = whose;

@@ -123,6 +123,10 @@ void exchange_stream(struct exchange *exchange, unsigned status, const char *typ
  * who read is gone, or the fiber was cancelled. */
 int exchange_write(struct exchange *exchange, const void *data, size_t size);
 
+/* Says that size bytes are kept elsewhere to be written to the stream; another number takes its place, and 0 is to be said before
+ * the fiber ends. If that is more than HTTP_STREAM_BYTES_MAX it counts as what is written does. */
+void exchange_keep(struct exchange *exchange, size_t size);
+
 /* Whether less is held of answers than may be (answers_bytes_max), of a stream what is more than HTTP_STREAM_BYTES_MAX; to
  * be asked before what may be large is made. Answers in one piece may be half as much again, since several are told so at
  * once. If not, the stream, or large answer, whose reader has taken nothing for the longest, and for a second at least, is

@@ -33,6 +33,7 @@ struct request {
 	size_t counted; /* of body and what was made of it, among the server's */
 	size_t
 	    answered; /* the same of an answer in one piece, or of what is pending, if that is much */
+	size_t kept; /* elsewhere, for a stream, if that is much */
 	struct MHD_Response *response;
 	unsigned status;
 	const struct value *headers; /* [name, value, ...] */

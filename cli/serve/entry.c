@@ -53,7 +53,7 @@ entry_was_taken(struct call *call, struct feed *feed)
 bool
 entry_do(struct call *call, const struct run_entry *entry)
 {
-	struct feed *feed = feed_new(call->api, entry->thread, entry->run, 0, FEED_END);
+	struct feed *feed = feed_new(call, entry->thread, entry->run, 0, FEED_END);
 	const struct value *last = NULL, *error;
 
 	if (entry_add(call, entry->fields, feed) && entry_was_taken(call, feed)) {

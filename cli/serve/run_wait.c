@@ -129,7 +129,7 @@ call_run_join(struct call *call)
 	begun.thread = call->params[0];
 	begun.run = call->params[1];
 	begun.body.cancels_on_disconnect = call_flag(call, "cancel_on_disconnect");
-	begun.feed = feed_new(call->api, begun.thread, begun.run, 0, FEED_END);
+	begun.feed = feed_new(call, begun.thread, begun.run, 0, FEED_END);
 	feed_was_there(begun.feed, record);
 	wait_for(call, &begun);
 }

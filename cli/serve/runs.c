@@ -158,7 +158,7 @@ runs_begin(struct call *call, const struct value *body, enum feed_what what,
 	if (!assistant_can_run(call, id, status, &assistant) ||
 	    !command_check(call, begun_r->body.agent, begun_r->body.command))
 		return false;
-	begun_r->feed = feed_new(call->api, place.thread, place.run, 0, what);
+	begun_r->feed = feed_new(call, place.thread, place.run, 0, what);
 	if (submit(call, &place, begun_r)) {
 		thread_walk_tell(call->api, place.thread);
 		return true;
@@ -410,7 +410,7 @@ call_run_cancel(struct call *call)
 		reply(call, 202, value_empty_map());
 		return;
 	}
-	feed = feed_new(call->api, call->params[0], call->params[1],
+	feed = feed_new(call, call->params[0], call->params[1],
 	    (uint64_t)value_get_int(record, "events", 0), FEED_END);
 	feed_was_there(feed, record);
 	last = feed_end(feed, call->arena, ENTRY_TAKEN_MS, NULL, NULL);

@@ -130,14 +130,21 @@ say_lump(struct exchange *exchange)
 	    exchange, 200, "text/plain", new_heap(exchange), HTTP_STREAM_BYTES_MAX);
 }
 
+/* At once, or by and by, and what is not written yet is kept. */
 static void
 write_heap(struct exchange *exchange)
 {
 	const char *heap = new_heap(exchange);
+	bool keeps = exchange_query(exchange, "kept") != NULL;
+	size_t piece = keeps ? PIECE : HEAP, at;
 
 	exchange_stream(exchange, 200, "text/plain");
-	exchange_write(exchange, heap, HEAP);
+	exchange_keep(exchange, keeps ? HEAP : 0);
 	hs.written += HEAP;
+	for (at = 0; at < HEAP; at += piece)
+		if (exchange_write(exchange, heap + at, piece) == -1)
+			break;
+	exchange_keep(exchange, 0);
 }
 
 static void

@@ -296,7 +296,7 @@ START_TEST(who_takes_a_small_answer_by_drips_is_cut_off)
 }
 END_TEST
 
-static const char *const heaps[] = { "/heap", "/heap-at-once" };
+static const char *const heaps[] = { "/heap", "/heap-at-once", "/heap?kept=1" };
 
 /* Of answers that hold too much the one that is not read goes, not the one that is, and nobody while there is room. */
 START_TEST(who_takes_nothing_makes_room_for_who_does)

@@ -374,7 +374,7 @@ cancel_task(struct call *call, const struct value *params)
 		reply_failed(call, status, "task");
 		return;
 	}
-	feed = feed_new(call->api, task.thread, task.run, 0, FEED_END);
+	feed = feed_new(call, task.thread, task.run, 0, FEED_END);
 	feed_was_there(feed, task.record);
 	feed_end(feed, call->arena, CANCEL_LOOK_MS, NULL, NULL);
 	feed_destroy(&feed);
@@ -409,7 +409,7 @@ subscribe(struct call *call, const struct value *params)
 
 	if (!a2a_find(call, value_get_text(params, "id"), &task))
 		return;
-	feed = feed_new(call->api, task.thread, task.run, 0, FEED_ALL);
+	feed = feed_new(call, task.thread, task.run, 0, FEED_ALL);
 	feed_was_there(feed, task.record);
 	a2a_follow(call, &task, feed);
 	feed_destroy(&feed);

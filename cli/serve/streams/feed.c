@@ -40,12 +40,33 @@ close_up(struct feed *feed)
 	feed->first = 0;
 }
 
+static size_t
+held_bytes(const struct feed *feed)
+{
+	return feed->heard_bytes + arena_bytes(feed->arena);
+}
+
+void
+feed_count(struct feed *feed)
+{
+	exchange_keep(feed->exchange, held_bytes(feed));
+}
+
+/* What is more than a stream may always hold has room while others do not hold too much. */
+static bool
+has_room(const struct feed *feed, size_t size)
+{
+	return feed->heard_bytes + size <= LIVES_BYTES_MAX &&
+	       (held_bytes(feed) + size <= HTTP_STREAM_BYTES_MAX ||
+		   exchange_has_room(feed->exchange));
+}
+
 static void
 add(struct feed *feed, const struct heard *said, const void *body, size_t size)
 {
 	struct heard *heard;
 
-	if (said->seq == 0 && feed->heard_bytes + size > LIVES_BYTES_MAX)
+	if (said->seq == 0 && !has_room(feed, size))
 		return;
 	if (is_said(feed, said->seq))
 		return;
@@ -60,6 +81,7 @@ add(struct feed *feed, const struct heard *said, const void *body, size_t size)
 	if (said->seq == 0)
 		packet_copy(&heard->body, body, size);
 	feed->heard_bytes += heard->body.size + sizeof *heard;
+	feed_count(feed);
 }
 
 static void
@@ -69,6 +91,7 @@ drop_first(struct feed *feed)
 
 	feed->heard_bytes -= heard->body.size + sizeof *heard;
 	packet_release(&heard->body);
+	feed_count(feed);
 }
 
 /* What has a number is in the log; the others live here alone. */
@@ -110,12 +133,13 @@ on_ended(void *arg, const char *kind, const void *body, size_t size)
 }
 
 struct feed *
-feed_new(struct api *api, const char *thread, const char *run, uint64_t after,
+feed_new(struct call *call, const char *thread, const char *run, uint64_t after,
     enum feed_what what)
 {
 	struct feed *feed = xcalloc(1, sizeof *feed);
 
-	feed->api = api;
+	feed->api = call->api;
+	feed->exchange = call->exchange;
 	feed->thread = thread;
 	feed->run = run;
 	feed->given = feed->seen = after;
@@ -123,8 +147,9 @@ feed_new(struct api *api, const char *thread, const char *run, uint64_t after,
 	feed->what = what;
 	feed->limit = EVENTS_FIRST;
 	feed->arena = arena_new();
-	feed->ear = what == FEED_END ? live_listen_end(api->live, run, on_ended, feed)
-				     : live_listen(api->live, run, on_heard, feed);
+	feed->ear = what == FEED_END
+			? live_listen_end(feed->api->live, run, on_ended, feed)
+			: live_listen(feed->api->live, run, on_heard, feed);
 	return feed;
 }
 
@@ -142,6 +167,7 @@ feed_destroy(struct feed **feed_p)
 	free(feed->heard);
 	packet_release(&feed->end);
 	arena_destroy(&feed->arena);
+	exchange_keep(feed->exchange, 0);
 	free(feed);
 }
 

@@ -18,8 +18,9 @@ enum feed_what {
 	FEED_ALL, /* each event, and what is not stored */
 };
 
-/* Returns new: follows run on thread from behind the event of number after (0: from the first). Keeps run and thread. */
-struct feed *feed_new(struct api *api, const char *thread, const char *run,
+/* Returns new: follows run on thread from behind the event of number after (0: from the first), for whom the call's answer is. What
+ * it holds counts as what the answer does (exchange_keep). Keeps run and thread. */
+struct feed *feed_new(struct call *call, const char *thread, const char *run,
     uint64_t after, enum feed_what what);
 /* Takes *feed_p. NULL is fine. */
 void feed_destroy(struct feed **feed_p);

@@ -69,6 +69,7 @@ read_some(struct feed *feed)
 		feed->is_known = true;
 	}
 	feed->events = pick(feed, events, count);
+	feed_count(feed);
 	return 0;
 }
 

@@ -17,6 +17,7 @@ struct heard {
 
 struct feed {
 	struct api *api;
+	struct exchange *exchange; /* that it is for */
 	const char *thread, *run, *entry;
 	struct live_ear *ear;
 	enum feed_what what;
@@ -39,6 +40,11 @@ struct feed {
 	int64_t since_ms;  /* when it was submitted, or before; 0 */
 	enum store_status status;
 };
+
+/* --- feed.c ------------------------------------------------------------------------------- */
+
+/* Counts what is held. */
+void feed_count(struct feed *feed);
 
 /* --- feed_log.c --------------------------------------------------------------------------- */
 

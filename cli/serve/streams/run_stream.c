@@ -362,7 +362,7 @@ runs_show(struct call *call, struct run_begun *begun, bool names_run, const char
 	if ((begun->body.modes & MODES_OF_TRAILS) != 0)
 		stream.trail = trail_new(call, &trail, frames_seen(stream.frames));
 	if (begun->feed == NULL) {
-		begun->feed = feed_new(call->api, begun->thread, begun->run,
+		begun->feed = feed_new(call, begun->thread, begun->run,
 		    frames_seen(stream.frames), FEED_ALL);
 		feed_was_there(begun->feed, begun->record);
 	}

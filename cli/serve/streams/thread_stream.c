@@ -145,7 +145,7 @@ show_run(struct thread_stream *stream, const char *run)
 	stream->run = run;
 	agent = value_get_text(record, "agent");
 	trail.metadata = value_get(record, "metadata");
-	feed = feed_new(stream->call->api, stream->thread, run, stream->seen, FEED_ALL);
+	feed = feed_new(stream->call, stream->thread, run, stream->seen, FEED_ALL);
 	feed_was_there(feed, record);
 	thread_frames_begin(stream->frames, stream->walk.cut + stream->walk.number, run,
 	    agent != NULL ? agent : "", stream->seen);
