@@ -23,10 +23,11 @@ once_read(struct call *call, const char **key_r)
 	return false;
 }
 
-const char *
-once_id(const struct call *call, const char *key)
+/* Of a kind, so that what belongs together has not one name. */
+static const char *
+id_of(const struct call *call, const char *kind, const char *key)
 {
-	const char *const parts[] = { "run", call->params[0],
+	const char *const parts[] = { kind, call->params[0],
 		arena_printf(call->arena, "%zu", call->part), key };
 	unsigned char hash[crypto_hash_sha256_BYTES];
 	crypto_hash_sha256_state state;
@@ -41,6 +42,18 @@ once_id(const struct call *call, const char *key)
 	}
 	crypto_hash_sha256_final(&state, hash);
 	return tenant_name(call, ids_made(call->arena, hash));
+}
+
+const char *
+once_id(const struct call *call, const char *key)
+{
+	return id_of(call, "run", key);
+}
+
+const char *
+once_thread_id(const struct call *call, const char *key)
+{
+	return id_of(call, "thread", key);
 }
 
 const char *

@@ -15,6 +15,9 @@ bool once_read(struct call *call, const char **key_r);
  * the one at call->part. Equal for equal keys of one tenant, on one thread of the path. */
 const char *once_id(const struct call *call, const char *key);
 
+/* The same of a thread that is made for the run, of a call whose path names an agent. */
+const char *once_thread_id(const struct call *call, const char *key);
+
 /* What tells body from others that have the same key: 64 hexadecimal digits, in arena. */
 const char *once_fingerprint(struct arena *arena, const struct value *body);
 

@@ -112,6 +112,44 @@ START_TEST(a_message_begins_a_task_and_the_next_one_goes_on_in_its_context)
 }
 END_TEST
 
+/* Sent with a key. Returns the answer. */
+static const struct value *
+send_once(const char *agent, const char *text)
+{
+	struct serve_answer answer = ASK(.path = serve_text("/a2a/%s", agent),
+	    .body = serve_text("{'jsonrpc': '2.0', 'id': 7, 'method': 'SendMessage', "
+			       "'params': {'message': {'messageId': 'm', 'role': "
+			       "'ROLE_USER', 'parts': [{'text': '%s'}]}}}",
+		text),
+	    .headers = { "Idempotency-Key: a letter" });
+
+	ck_assert_int_eq(answer.status, 200);
+	return answer.json;
+}
+
+static const char *
+of_task(const struct value *answer, const char *name)
+{
+	return value_get_text(value_get(value_get(answer, "result"), "task"), name);
+}
+
+/* Also without a context, which is made for it. */
+START_TEST(a_message_that_is_sent_again_begins_no_other_task)
+{
+	const struct value *first = send_once("quick", "Hi");
+	const struct value *again = send_once("quick", "Hi");
+	const struct value *other = send_once("quick", "Ho");
+
+	ck_assert_ptr_nonnull(of_task(first, "id"));
+	ck_assert_str_ne(of_task(first, "id"), of_task(first, "contextId"));
+	ck_assert(value_equal(again, first));
+	ck_assert_has(
+	    value_get_text(value_get(other, "error"), "message"), "another run");
+	again = send_once("talker", "Hi");
+	ck_assert_str_ne(of_task(again, "contextId"), of_task(first, "contextId"));
+}
+END_TEST
+
 START_TEST(a_task_that_asks_goes_on_with_the_answer)
 {
 	const struct value *task =
@@ -308,6 +346,7 @@ tcase_serve_a2a(void)
 	tcase_add_test(tcase, an_agent_has_a_card);
 	tcase_add_test(
 	    tcase, a_message_begins_a_task_and_the_next_one_goes_on_in_its_context);
+	tcase_add_test(tcase, a_message_that_is_sent_again_begins_no_other_task);
 	tcase_add_test(tcase, a_task_that_asks_goes_on_with_the_answer);
 	tcase_add_test(tcase, an_answer_that_is_none_ends_no_task);
 	tcase_add_test(tcase, who_does_not_wait_may_cancel);

@@ -7,6 +7,7 @@
 #include "a2a.h"
 #include "bounds.h"
 #include "json.h"
+#include "once.h"
 #include "room.h"
 #include "tenant.h"
 #include "wire.h"
@@ -123,6 +124,18 @@ read_task(struct call *call, const struct value *message, struct task *task_r)
 	return !exchange_is_answered(call->exchange);
 }
 
+/* A context for a task without one: which is found again by who asks again. Returns false after answering. */
+static bool
+make_context(struct call *call, struct task *task)
+{
+	const char *key;
+
+	if (!once_read(call, &key))
+		return false;
+	task->thread = key != NULL ? once_thread_id(call, key) : tenant_new_id(call);
+	return true;
+}
+
 /* Begins what params ask for. Returns false after answering why not. */
 static bool
 begin(struct call *call, const struct value *params, enum feed_what what,
@@ -138,8 +151,8 @@ begin(struct call *call, const struct value *params, enum feed_what what,
 	}
 	if (!read_task(call, value_get(params, "message"), task_r))
 		return false;
-	if (task_r->thread == NULL)
-		task_r->thread = tenant_new_id(call);
+	if (task_r->thread == NULL && !make_context(call, task_r))
+		return false;
 	if (!wire_is_run_id(task_r->thread)) {
 		rpc_fail(call, RPC_INVALID_PARAMS, "message.contextId: is no id");
 		return false;
