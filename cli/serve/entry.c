@@ -38,7 +38,9 @@ entry_was_taken(struct call *call, struct feed *feed)
 	const struct value *event = NULL;
 	int found = feed_next(feed, call->arena, ENTRY_TAKEN_MS, &event);
 
-	if (found == -1) {
+	/* It is in the inbox also when we end, or Redis has gone: who asks again would begin another one. */
+	if (found == -1 &&
+	    (feed_status(feed) == STORE_NONE || exchange_is_gone(call->exchange))) {
 		reply_failed(call, feed_status(feed), "run");
 		return false;
 	}

@@ -10,8 +10,8 @@
 /* Adds the entry ({name: text}) to the inbox, for feed. Returns false after answering. */
 bool entry_add(struct call *call, const struct value *fields, struct feed *feed);
 
-/* Waits until a coordinator has taken it, for a while: then whoever follows it hears what becomes of it. Returns false
- * after answering that it was refused. */
+/* Waits until a coordinator has taken it, for a while, or until nobody can say more, since the server ends or Redis has gone: then
+ * whoever follows it hears what becomes of it. Returns false after answering that it was refused, or where who asked is gone. */
 bool entry_was_taken(struct call *call, struct feed *feed);
 
 /* An entry for the inbox. */

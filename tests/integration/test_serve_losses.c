@@ -151,6 +151,26 @@ START_TEST(a_server_ends_while_it_streams)
 }
 END_TEST
 
+/* What is in the inbox is begun, whether or not somebody has taken it before the server ends. */
+START_TEST(what_was_submitted_is_told_when_the_server_ends)
+{
+	const char *id = serve_thread(), *where = serve_text("/threads/%s/runs", id);
+	struct cli_job *server;
+	const char *url = serve_start(&server, NULL), *told, *run;
+	int fd = serve_dial(url, serve_text("POST %s", where),
+	    "{'assistant_id': 'slow', 'after_seconds': 600, " HI "}");
+
+	while (
+	    (run = value_get_text(value_at(serve_get(where, 200), 0), "run_id")) == NULL)
+		serve_pause();
+	serve_stop(&server);
+	told = hear_out(fd);
+	ck_assert_has(told, "200 OK");
+	ck_assert_has(told, run);
+	ASK(.path = serve_text("%s/%s/cancel", where, run), .body = "");
+}
+END_TEST
+
 /* --- who takes nothing -------------------------------------------------------------------- */
 
 #define LARGE_BYTES (6u << 20)
@@ -387,6 +407,7 @@ tcase_serve_losses(void)
 	tcase_add_test(tcase, a_cancelled_run_ends_its_stream);
 	tcase_add_test(tcase, a_run_that_nobody_waits_for_any_more_is_cancelled);
 	tcase_add_test(tcase, a_server_ends_while_it_streams);
+	tcase_add_test(tcase, what_was_submitted_is_told_when_the_server_ends);
 	tcase_add_test(tcase, who_reads_nothing_makes_room_for_who_reads);
 	tcase_add_test(tcase, another_server_goes_on_where_one_died);
 	tcase_add_loop_test(tcase, what_dies_meanwhile_takes_nothing_away, 0,
