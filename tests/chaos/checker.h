@@ -68,6 +68,8 @@ enum end check_end_of(const struct value *record);
 void check_record(struct check *check, struct load_run *run, const struct value *record);
 /* Of a run that was deleted, when it had ended well. */
 void check_erased(struct check *check, struct load_run *run, const struct value *record);
+/* Of one that is nowhere, since a server has refused it. */
+void check_refused(struct check *check, struct load_run *run);
 void check_log(struct check *check, const struct load_run *run);
 
 /* CANCELLED: a later run of the thread, or a cancelled one at its end, has closed the call. */

@@ -29,10 +29,15 @@ check_end_of(const struct value *record)
 
 /* A command goes to no node where the thread stands in front of another: where the run before it was cut short it may. */
 static bool
-may_be_refused(const struct load_run *run, const struct value *record)
+may_be_refused(const struct load_run *run)
 {
-	return run->by_command && run->before != NULL && !run->before->ended_well &&
-	       value_text_is(value_get(value_get(record, "fault"), "type"), "ValueError");
+	return run->by_command && run->before != NULL && !run->before->ended_well;
+}
+
+static bool
+was_refused(const struct value *record)
+{
+	return value_text_is(value_get(value_get(record, "fault"), "type"), "ValueError");
 }
 
 /* A run that took five coordinators or workers down is ended, and that is a promise, too;
@@ -50,7 +55,7 @@ may_end_so(const struct load_run *run, const struct value *record)
 	       ((run->sort->asks || run->sort->fails) && run->cancels_back &&
 		   !value_is_nil(value_get(record, "rolled_back"))) ||
 	       end == END_QUARANTINED || end == END_POISON ||
-	       (end == END_ERROR && may_be_refused(run, record));
+	       (end == END_ERROR && may_be_refused(run) && was_refused(record));
 }
 
 /* Who was told that a run goes on and will be cancelled, and its thread put back, can rely on it, however it ended; nobody's
@@ -107,6 +112,16 @@ check_erased(struct check *check, struct load_run *run, const struct value *reco
 		&events) != STORE_OK ||
 		value_size(events) == 0,
 	    "run %s was deleted, and its log is there", run->id);
+}
+
+void
+check_refused(struct check *check, struct load_run *run)
+{
+	check->ended[END_ERROR]++;
+	tally(check->tally, HOLDS_NO_LOST_RUN,
+	    may_be_refused(run) && strncmp(run->refused, "422 ", 4) == 0 &&
+		strstr(run->refused, "stands in front of") != NULL,
+	    "run %s was refused by HTTP: %s", run->input, run->refused);
 }
 
 void

@@ -365,6 +365,10 @@ check_run(struct reading *reading, struct load_run *run)
 	if (run->mending != NULL)
 		check_mending(check, run);
 	reading->records[run->turn] = record;
+	if (run->refused != NULL) {
+		check_refused(check, run);
+		return;
+	}
 	if (run->is_erased) {
 		check_erased(check, run, record);
 		reading->ended_well[run->turn] = true;

@@ -209,13 +209,10 @@ is_gone(void *arg)
 	return is_back;
 }
 
-/* Who asks by HTTP asks for one behind the other. A server that refuses what is right is none that went on: the run is
- * missing then. */
+/* Who asks by HTTP asks for one behind the other. */
 static void
 submit_by_http(struct load *load, struct load_run *run)
 {
-	const char *refused;
-
 	while (run->before != NULL && !run->before->acknowledged)
 		fiber_sleep(POLL_MS / 4);
 	run->told->multitask = run->multitask;
@@ -225,11 +222,12 @@ submit_by_http(struct load *load, struct load_run *run)
 		run->told->is_gone = is_gone;
 		run->told->arg = run;
 	}
-	refused = client_begin(load->client, run->told);
+	run->refused = client_begin(load->client, run->told);
 	run->tries = run->told->asked;
 	run->acknowledged = true;
-	if (refused != NULL) {
-		fleet_say(load->fleet, "REFUSED by HTTP: %s: %s", run->input, refused);
+	if (run->refused != NULL) {
+		fleet_say(
+		    load->fleet, "REFUSED by HTTP: %s: %s", run->input, run->refused);
 		return;
 	}
 	run->id = run->last = run->told->id;
@@ -247,6 +245,23 @@ submit_by_inbox(struct load *load, struct load_run *run)
 	run->acknowledged = true;
 }
 
+/* What a user does with a run that was begun. */
+static void
+tend(const struct order *order)
+{
+	struct load *load = order->load;
+	struct load_run *run = order->run;
+
+	if (order->cancel_after_ms > 0) {
+		fiber_sleep(order->cancel_after_ms);
+		cancel_run(load, run);
+	}
+	if (run->sort->asks)
+		decision_give(load, run);
+	if (run->sort->fails)
+		mending_give(load, run);
+}
+
 static void
 order_main(void *arg)
 {
@@ -261,14 +276,8 @@ order_main(void *arg)
 		submit_by_http(load, run);
 	else
 		submit_by_inbox(load, run);
-	if (order->cancel_after_ms > 0) {
-		fiber_sleep(order->cancel_after_ms);
-		cancel_run(load, run);
-	}
-	if (run->sort->asks)
-		decision_give(load, run);
-	if (run->sort->fails)
-		mending_give(load, run);
+	if (run->refused == NULL)
+		tend(order);
 	load->busy--;
 	free(order);
 }
@@ -469,7 +478,8 @@ load_wait_ends(struct load *load, uint64_t wait_ms)
 		for (left = i = 0; i < load->count; i++) {
 			struct load_run *run = load->runs[i];
 
-			run->ended = run->ended || run->is_erased || has_ended(load, run);
+			run->ended = run->ended || run->is_erased ||
+				     run->refused != NULL || has_ended(load, run);
 			left += run->ended ? 0 : 1;
 		}
 	} while (left > 0 && loop_now_ms(load->fleet->loop) < deadline);

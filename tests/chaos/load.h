@@ -26,6 +26,7 @@ struct load_run {
 	    version_at_least; /* of an agent that changes: the one when it was submitted */
 	unsigned tries;       /* submissions; all but the last had no known outcome */
 	bool acknowledged;
+	const char *refused;   /* by HTTP, and why: it is nowhere; else NULL */
 	const char *multitask; /* what it does to those before it; NULL: it waits */
 	const struct load_run
 	    *ousted_by;    /* a later run of its thread that does, or NULL */

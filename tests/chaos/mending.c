@@ -183,8 +183,6 @@ mending_give(struct load *load, struct load_run *run)
 	enum left left;
 	bool goes_on = true;
 
-	if (run->told != NULL && run->told->id == NULL) /* it was refused */
-		return;
 	while (goes_on && (left = wait_end(load, run)) != LEFT_DONE) {
 		if (mending->count == MENDING_RUNS_MAX) {
 			note_odd(load, mending, "is one failure too many", run->last);
