@@ -33,14 +33,16 @@ not_read(struct call *call, enum store_status status)
 		   : failed(call, "ConnectionError", reply_trouble(call, status));
 }
 
-/* The state that the run has left, with what it asks, or {__error__}. */
+/* The state that the run has left, with what it asks, or {__error__}. *is_told_r: that is not of what Redis did not say. */
 static const struct value *
-outcome(struct call *call, const struct run_begun *begun, const struct value *last)
+outcome(struct call *call, const struct run_begun *begun, const struct value *last,
+    bool *is_told_r)
 {
 	struct arena *arena = call->arena;
 	const struct value *error = value_get(last, "error"), *state, *values = NULL;
 	enum store_status status;
 
+	*is_told_r = true;
 	if (value_is(error, VALUE_MAP))
 		return value_map(arena, "__error__",
 		    value_map(arena, "error", value_get(error, "type"), "message",
@@ -48,6 +50,7 @@ outcome(struct call *call, const struct run_begun *begun, const struct value *la
 		    NULL);
 	status =
 	    blueprint_thread(call, arena, begun->thread, begun->run, &state, &values);
+	*is_told_r = status == STORE_OK;
 	if (status != STORE_OK)
 		return not_read(call, status);
 	if (value_text_is(value_get(last, "status"), "interrupted"))
@@ -71,21 +74,23 @@ runs_await(struct call *call, const struct run_begun *begun, bool *has_ended_r)
 	const struct value *last = runs_await_end(call, begun);
 	enum store_status status = feed_status(begun->feed);
 
-	*has_ended_r = last != NULL;
+	*has_ended_r = false;
 	if (last != NULL)
-		return outcome(call, begun, last);
+		return outcome(call, begun, last, has_ended_r);
 	return status != STORE_OK && status != STORE_CANCELLED ? not_read(call, status)
 							       : NULL;
 }
 
-void
+int
 runs_write(struct call *call, const struct value *value)
 {
 	struct packet packet = { 0 };
+	int written;
 
 	json_write(&packet, value);
-	exchange_write(call->exchange, packet.data, packet.size);
+	written = exchange_write(call->exchange, packet.data, packet.size);
 	packet_release(&packet);
+	return written;
 }
 
 /* Waits for its end, and lets it go. A client whose connection breaks may ask on where Location says, as LangGraph's for
@@ -101,8 +106,9 @@ wait_for(struct call *call, struct run_begun *begun)
 		runs_segment(call->arena, begun->thread),
 		runs_segment(call->arena, begun->run)));
 	said = runs_await(call, begun, &has_ended);
-	if (said != NULL)
-		runs_write(call, said);
+	/* Who comes back finds its end. */
+	if (said != NULL && runs_write(call, said) == -1)
+		has_ended = false;
 	feed_destroy(&begun->feed);
 	runs_leave(call, begun, has_ended);
 }

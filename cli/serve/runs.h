@@ -23,11 +23,11 @@ bool runs_begin(struct call *call, const struct value *body, enum feed_what what
  * its last event, in the call's arena; NULL: who asked has gone, or the run, or Redis (feed_status). */
 const struct value *runs_await_end(struct call *call, const struct run_begun *begun);
 /* The same, and returns what it came to, in the call's arena: the state, with `__interrupt__` when it asks; {__error__: {error, message}};
- * NULL: who asked has gone. *has_ended_r: for runs_leave. */
+ * NULL: who asked has gone. *has_ended_r: for runs_leave: whether that was its end, and not what Redis did not say of it. */
 const struct value *runs_await(
     struct call *call, const struct run_begun *begun, bool *has_ended_r);
-/* Writes value, which is the rest of that answer. */
-void runs_write(struct call *call, const struct value *value);
+/* Writes value, which is the rest of that answer. Returns 0, or -1: who asked has gone. */
+int runs_write(struct call *call, const struct value *value);
 
 /* Shows the run of begun as server-sent events, for which the answer has begun (reply_events), with ids that name it or
  * not, from behind last_id, if one is given; takes begun's feed. Returns whether all of it was shown; else the reader is gone,
