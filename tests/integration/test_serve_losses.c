@@ -176,8 +176,8 @@ END_TEST
 #define LARGE_BYTES (6u << 20)
 #define IDLE_S 50        /* in a minute they would be cut off anyway */
 #define IDLE_READERS 26u /* what they are shown is more than may be held */
-/* Half of it again is more than eight states, which are read at once. */
-#define HELD_BYTES "110000000"
+/* Half of it again is more than eight states, which are read at once, in memory that grows by doubling: 8 MiB each. */
+#define HELD_BYTES "140000000"
 
 static bool
 is_cut(int fd)
