@@ -114,14 +114,13 @@ END_TEST
 
 /* Sent with a key. Returns the answer. */
 static const struct value *
-send_once(const char *agent, const char *text)
+send_once(const char *agent, const char *key, const char *message)
 {
 	struct serve_answer answer = ASK(.path = serve_text("/a2a/%s", agent),
 	    .body = serve_text("{'jsonrpc': '2.0', 'id': 7, 'method': 'SendMessage', "
-			       "'params': {'message': {'messageId': 'm', 'role': "
-			       "'ROLE_USER', 'parts': [{'text': '%s'}]}}}",
-		text),
-	    .headers = { "Idempotency-Key: a letter" });
+			       "'params': {%s}}",
+		message),
+	    .headers = { serve_text("Idempotency-Key: %s", key) });
 
 	ck_assert_int_eq(answer.status, 200);
 	return answer.json;
@@ -136,17 +135,43 @@ of_task(const struct value *answer, const char *name)
 /* Also without a context, which is made for it. */
 START_TEST(a_message_that_is_sent_again_begins_no_other_task)
 {
-	const struct value *first = send_once("quick", "Hi");
-	const struct value *again = send_once("quick", "Hi");
-	const struct value *other = send_once("quick", "Ho");
+	const struct value *first = send_once("quick", "a letter", MESSAGE "}");
+	const struct value *again = send_once("quick", "a letter", MESSAGE "}");
+	const struct value *other =
+	    send_once("quick", "a letter", MESSAGE "}, 'metadata': {'is': 'another'}");
 
 	ck_assert_ptr_nonnull(of_task(first, "id"));
 	ck_assert_str_ne(of_task(first, "id"), of_task(first, "contextId"));
 	ck_assert(value_equal(again, first));
 	ck_assert_has(
 	    value_get_text(value_get(other, "error"), "message"), "another run");
-	again = send_once("talker", "Hi");
+	again = send_once("talker", "a letter", MESSAGE "}");
 	ck_assert_str_ne(of_task(again, "contextId"), of_task(first, "contextId"));
+}
+END_TEST
+
+#define APPROVES "{'data': {'decisions': [{'type': 'approve'}]}}"
+
+START_TEST(an_answer_that_is_sent_again_is_the_same_one)
+{
+	const struct value *task = result_of("approver", "SendMessage", MESSAGE "}");
+	const char *id = value_get_text(value_get(task, "task"), "id");
+	const char *message =
+	    serve_text("'message': {'messageId': 'n', 'role': "
+		       "'ROLE_USER', 'taskId': '%s', 'parts': [" APPROVES "]}",
+		id);
+	const struct value *first = send_once("approver", "an answer", message);
+
+	ck_assert_str_eq(of_task(first, "id"), id);
+	ck_assert(value_equal(send_once("approver", "an answer", message), first));
+	ck_assert_has(
+	    value_get_text(
+		value_get(send_once("approver", "another", message), "error"), "message"),
+	    "asks nothing");
+	ck_assert_uint_eq(
+	    value_size(serve_get(
+		serve_text("/threads/%s/runs", of_task(first, "contextId")), 200)),
+	    2);
 }
 END_TEST
 
@@ -347,6 +372,7 @@ tcase_serve_a2a(void)
 	tcase_add_test(
 	    tcase, a_message_begins_a_task_and_the_next_one_goes_on_in_its_context);
 	tcase_add_test(tcase, a_message_that_is_sent_again_begins_no_other_task);
+	tcase_add_test(tcase, an_answer_that_is_sent_again_is_the_same_one);
 	tcase_add_test(tcase, a_task_that_asks_goes_on_with_the_answer);
 	tcase_add_test(tcase, an_answer_that_is_none_ends_no_task);
 	tcase_add_test(tcase, who_does_not_wait_may_cancel);

@@ -92,6 +92,24 @@ waits_for_answer(struct call *call, const struct task *task)
 	       value_text_is(value_get(head, "run"), task->run);
 }
 
+/* Whether the message has come before, as the answer to what the task asked then: by its key. false, too, after answering. */
+static bool
+has_come(struct call *call, struct task *task)
+{
+	const char *agent = call->params[0], *key, *run;
+	enum store_status status;
+
+	if (!once_read(call, &key) || key == NULL)
+		return false;
+	call->params[0] = task->thread;
+	run = once_id(call, key);
+	call->params[0] = agent;
+	status = a2a_find_answered(call, task, run);
+	if (status != STORE_OK && status != STORE_NONE)
+		reply_failed(call, status, "task");
+	return status == STORE_OK;
+}
+
 /* The task that the message goes on with, if it names one: that asks. Returns false after answering. */
 static bool
 read_task(struct call *call, const struct value *message, struct task *task_r)
@@ -117,7 +135,8 @@ read_task(struct call *call, const struct value *message, struct task *task_r)
 	if (context != NULL && strcmp(context, task_r->thread) != 0)
 		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "message.contextId: the task is one of another context");
-	else if (!waits_for_answer(call, task_r) && !exchange_is_answered(call->exchange))
+	else if (!has_come(call, task_r) && !exchange_is_answered(call->exchange) &&
+		 !waits_for_answer(call, task_r) && !exchange_is_answered(call->exchange))
 		rpc_fail(call, RPC_INVALID_PARAMS,
 		    "message.taskId: the task asks nothing; a message without it begins "
 		    "another one in its context");

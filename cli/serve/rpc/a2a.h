@@ -22,6 +22,11 @@ enum store_status a2a_runs_of(struct call *call, const char *thread,
 /* The call's path names the agent. Returns false after answering that it has no such task. */
 bool a2a_find(struct call *call, const char *id, struct task *task_r);
 
+/* Where the run that is called answer has answered what the task asked: makes the task's record that of the run that asked, as when it
+ * came. STORE_NONE: there is none. */
+enum store_status a2a_find_answered(
+    struct call *call, struct task *task, const char *answer);
+
 /* Whether the run of record is the assistant's that the call's path names. */
 bool a2a_is_its(const struct call *call, const struct value *record);
 

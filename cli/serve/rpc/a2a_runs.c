@@ -80,6 +80,44 @@ find_current(struct call *call, struct task *task)
 	return status;
 }
 
+/* A run of the task that is looked for before the one that answered it. */
+struct asking {
+	struct arena *arena;
+	const struct task *task;
+	const char *answer;
+	const struct value *record; /* of the one that asked, or NULL */
+	bool is_answered;
+};
+
+static bool
+see_asking(const struct value *record, void *arg)
+{
+	struct asking *asking = arg;
+	const struct value *run = value_get(record, "run");
+	bool is_first = value_text_is(run, asking->task->id);
+
+	if (asking->is_answered &&
+	    (is_first || a2a_goes_on_with(record, asking->task->id))) {
+		asking->record = a2a_keep(asking->arena, record);
+		return false;
+	}
+	asking->is_answered |= value_text_is(run, asking->answer);
+	return !is_first;
+}
+
+enum store_status
+a2a_find_answered(struct call *call, struct task *task, const char *answer)
+{
+	struct asking asking = { .arena = call->arena, .task = task, .answer = answer };
+	enum store_status status = a2a_runs_of(call, task->thread, see_asking, &asking);
+
+	if (status == STORE_OK && asking.record == NULL)
+		return STORE_NONE;
+	if (status == STORE_OK)
+		task->record = asking.record;
+	return status;
+}
+
 /* The run's record, without what went into it. *failed_r: whether that was an answer that it could not use. */
 static enum store_status
 read_record(struct call *call, struct arena *arena, const char *thread, const char *run,
