@@ -229,9 +229,15 @@
 #define PATTERN_STEPS_MAX 2000000u /* of one search; more for long texts: */
 #define PATTERN_STEPS_BYTE 8u      /* for each byte of the text */
 #define PATTERN_EXCESS_MAX                                                               \
-	20000000u              /* of all searches of a check, beyond those of bytes */
-#define PATTERN_STEP_BYTES 16u /* that one item of the pattern runs over cost a step */
+	20000000u               /* of all searches of a check, beyond those of bytes */
+#define PATTERN_STEP_BYTES 16u  /* that one item of the pattern runs over cost a step */
+#define PATTERN_AHEAD_BYTES 32u /* that an item may run over and then fail: a step */
+#define PATTERN_COMPARE_BYTES 512u /* the same of a back reference, without (?i) */
+#define PATTERN_CLASS_BYTES 64u    /* compiled, of a class: a step for each character */
+#define PATTERN_FRAME_BYTES 1024u  /* of groups, kept at each item: a step */
 #define PATTERN_HEAP_KIB_MAX 32768u
+#define PATTERN_BYTES_MAX 65535u /* PCRE2 tells places in 16 bits */
+#define PATTERN_BEHIND_MAX 255u  /* characters that a lookbehind goes back */
 
 /* Providers and tools. */
 #define HTTP_HEAD_BYTES_MAX (64u << 10) /* of a response */

@@ -10,7 +10,7 @@
 #include "process.h"
 #include "work.h"
 
-#define PATTERN_BYTES_MAX 4096u
+#define SEARCH_PATTERN_MAX 4096u
 #define PATH_BYTES_MAX 4096u
 #define CANDIDATES_BYTES_MAX (8u << 20) /* that ripgrep may name */
 #define RIPGREP_MS 20000u               /* of FILE_SEARCH_MS */
@@ -262,7 +262,7 @@ search_lines(struct tool_request *request, struct file_search *search, const cha
 			    arena_printf(arena, "Invalid include pattern: %s.", error));
 	}
 	/* As ripgrep reads it: \w and \d know all letters and digits. */
-	pattern = strlen(text) > PATTERN_BYTES_MAX
+	pattern = strlen(text) > SEARCH_PATTERN_MAX
 		      ? NULL
 		      : pattern_new(arena, arena_printf(arena, "(*UCP)%s", text),
 			    strlen(text) + strlen("(*UCP)"), &error);

@@ -11,7 +11,7 @@
 #include "pattern.h"
 #include "utf8.h"
 
-#define PATTERN_BYTES_MAX 4096u
+#define SEARCH_PATTERN_MAX 4096u
 #define SEARCH_US 5000000u      /* of one search, others served in between */
 #define LINES_BETWEEN_LOOKS 64u /* at the clock, and at the others */
 
@@ -286,7 +286,7 @@ search_all(struct search *search)
 static struct pattern *
 compile(struct arena *arena, const struct value *text, const char **error_r)
 {
-	if (value_size(text) <= PATTERN_BYTES_MAX)
+	if (value_size(text) <= SEARCH_PATTERN_MAX)
 		return pattern_new(arena, value_text(text), value_size(text), error_r);
 	*error_r = "it is longer than it may be";
 	return NULL;

@@ -2,26 +2,13 @@
 
 #include <stdlib.h>
 
-#define PCRE2_CODE_UNIT_WIDTH 8
-#include <pcre2.h>
-
 #include "bounds.h"
+#include "pattern_work.h"
 
 /* Without UCP \d, \w and \s are ASCII and $ is the very end, as in ECMA 262. */
 #define OPTIONS                                                                          \
 	(PCRE2_UTF | PCRE2_ALT_BSUX | PCRE2_DOLLAR_ENDONLY | PCRE2_ALLOW_EMPTY_CLASS |   \
 	    PCRE2_MATCH_UNSET_BACKREF | PCRE2_NEVER_BACKSLASH_C | PCRE2_AUTO_CALLOUT)
-
-/* PCRE2's own limit counts what is tried, anew at each place, but not what one item of the
- * pattern runs over: [0-9]+x is quadratic and no step of it is counted. So each item calls
- * us, and pays for the way since the last one. */
-struct work {
-	size_t left; /* in steps */
-	size_t at;
-	size_t allowed; /* what was left at first */
-	size_t free;    /* of that, what the text has for its bytes */
-	size_t excess;  /* that texts before took beyond theirs */
-};
 
 struct pattern {
 	pcre2_code *code;
@@ -29,21 +16,6 @@ struct pattern {
 	pcre2_match_context *limits;
 	struct work *work;
 };
-
-static int
-on_item(pcre2_callout_block *block, void *arg)
-{
-	struct work *work = arg;
-	size_t at = block->current_position, way;
-
-	way = at > work->at ? at - work->at : work->at - at;
-	way = 1 + way / PATTERN_STEP_BYTES;
-	work->at = at;
-	if (way > work->left)
-		return PCRE2_ERROR_MATCHLIMIT;
-	work->left -= way;
-	return 0;
-}
 
 static pcre2_code *
 compile(const char *text, size_t size, int *code_r, PCRE2_SIZE *offset_r)
@@ -54,9 +26,24 @@ compile(const char *text, size_t size, int *code_r, PCRE2_SIZE *offset_r)
 	if (context == NULL)
 		arena_exhausted();
 	pcre2_set_compile_extra_options(context, PCRE2_EXTRA_ALT_BSUX);
+	pcre2_set_max_pattern_length(context, PATTERN_BYTES_MAX);
 	code = pcre2_compile((PCRE2_SPTR)text, size, OPTIONS, code_r, offset_r, context);
 	pcre2_compile_context_free(context);
 	return code;
+}
+
+/* Why code may not be used, or NULL. */
+static const char *
+why_not(struct arena *arena, const pcre2_code *code)
+{
+	uint32_t behind = 0;
+
+	pcre2_pattern_info(code, PCRE2_INFO_MAXLOOKBEHIND, &behind);
+	if (behind <= PATTERN_BEHIND_MAX)
+		return NULL;
+	return arena_printf(arena,
+	    "a lookbehind goes back %u characters: %u are the most", (unsigned)behind,
+	    PATTERN_BEHIND_MAX);
 }
 
 struct pattern *
@@ -75,6 +62,11 @@ pattern_new(struct arena *arena, const char *text, size_t size, const char **err
 		    (const char *)message, (size_t)offset);
 		return NULL;
 	}
+	*error_r = why_not(arena, code);
+	if (*error_r != NULL) {
+		pcre2_code_free(code);
+		return NULL;
+	}
 	pattern = calloc(1, sizeof *pattern);
 	if (pattern == NULL)
 		arena_exhausted();
@@ -86,7 +78,8 @@ pattern_new(struct arena *arena, const char *text, size_t size, const char **err
 		arena_exhausted();
 	pcre2_set_heap_limit(pattern->limits, PATTERN_HEAP_KIB_MAX);
 	pcre2_set_match_limit(pattern->limits, PATTERN_STEPS_MAX);
-	pcre2_set_callout(pattern->limits, on_item, pattern->work);
+	work_weigh(pattern->work, code, text, size);
+	pcre2_set_callout(pattern->limits, work_on_item, pattern->work);
 	return pattern;
 }
 
@@ -100,7 +93,7 @@ pattern_destroy(struct pattern **pattern_p)
 	pcre2_match_context_free(pattern->limits);
 	pcre2_match_data_free(pattern->match);
 	pcre2_code_free(pattern->code);
-	free(pattern->work);
+	work_free(pattern->work);
 	free(pattern);
 	*pattern_p = NULL;
 }
@@ -110,6 +103,7 @@ match(const struct pattern *pattern, const char *text, size_t size, size_t offse
     uint32_t options)
 {
 	pattern->work->at = offset;
+	pattern->work->is_partial = (options & PCRE2_PARTIAL_HARD) != 0;
 	return pcre2_match(pattern->code, (PCRE2_SPTR)text, size, offset, options,
 	    pattern->match, pattern->limits);
 }

@@ -1,5 +1,5 @@
 /* pattern: regular expressions of users: PCRE2 read as ECMA 262 where the two differ,
- * with a limit on the work of a match. No other file includes PCRE2. */
+ * with a limit on the work of a match. Only pattern_work.[ch] and this file's .c include PCRE2. */
 #ifndef PATTERN_H
 #define PATTERN_H
 
