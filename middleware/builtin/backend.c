@@ -68,26 +68,18 @@ backend_do(
 
 /* --- routes ----------------------------------------------------------------------------- */
 
-/* The route in front of path again: "/memories/" and "/a" make "/memories/a". */
-static const char *
-outside(struct arena *arena, const char *route, const char *path)
-{
-	return route[0] == '\0' ? path : arena_printf(arena, "%s%s", route, path + 1);
-}
-
 static const struct value *
-items_outside(struct arena *arena, const char *route, const struct value *items)
+items_outside(struct arena *arena, const struct value *op, const struct value *items)
 {
 	struct value_list list = { .arena = arena };
 	size_t i;
 
-	if (route[0] == '\0')
-		return items;
 	for (i = 0; i < value_size(items); i++) {
 		const char *path = value_get_text(items->items[i], "path");
 
-		value_list_add(&list, value_map_with(arena, items->items[i], "path",
-					  value_str(arena, outside(arena, route, path))));
+		value_list_add(
+		    &list, value_map_with(arena, items->items[i], "path",
+			       value_str(arena, backend_outside(arena, op, path))));
 	}
 	return value_list_end(&list);
 }
@@ -100,15 +92,15 @@ ask_part(struct backend *backend, const struct backend_part *part, const char *p
 	struct arena *arena = backend->arena;
 	const struct value *answer, *items;
 
-	answer = backend_do(
-	    backend, part, value_map_with(arena, op, "path", value_str(arena, path)));
+	op = value_map_with(arena, op, "path", value_str(arena, path));
+	if (part->route[0] == '\0')
+		return backend_do(backend, part, op);
+	op = value_map_with(arena, op, "route", value_str(arena, part->route));
+	answer = backend_do(backend, part, op);
 	items = value_get(answer, "items");
-	if (items != NULL)
-		answer = value_map_with(
-		    arena, answer, "items", items_outside(arena, part->route, items));
-	if (value_get_bool(answer, "missing", false))
-		answer = backend_missing(arena, outside(arena, part->route, path));
-	return answer;
+	return items == NULL ? answer
+			     : value_map_with(arena, answer, "items",
+				   items_outside(arena, op, items));
 }
 
 static bool

@@ -29,14 +29,14 @@ disk_refusal(struct disk_job *job, int error)
 	char text[128];
 
 	if (error == ENOENT)
-		return backend_missing(job->arena, job->name);
+		return backend_missing(job->arena, job->said);
 	if (error == ELOOP || error == ENOTDIR)
 		return backend_refusal(job->arena,
 		    "'%s' leads through something that is no folder (links are not "
 		    "followed)",
-		    job->name);
+		    job->said);
 	return backend_refusal(
-	    job->arena, "'%s': %s", job->name, strerror_r(error, text, sizeof text));
+	    job->arena, "'%s': %s", job->said, strerror_r(error, text, sizeof text));
 }
 
 const char *
@@ -84,7 +84,7 @@ flaw_of(struct disk_job *job, int folder, const char *name, mode_t *mode_r)
 
 	*mode_r = 0;
 	if (name == NULL)
-		return backend_refusal(job->arena, "'%s' is a folder", job->name);
+		return backend_refusal(job->arena, "'%s' is a folder", job->said);
 	if (fstatat(folder, name, &stat, AT_SYMLINK_NOFOLLOW) == -1)
 		return errno == ENOENT ? NULL : disk_refusal(job, errno);
 	*mode_r = stat.st_mode;
@@ -94,7 +94,7 @@ flaw_of(struct disk_job *job, int folder, const char *name, mode_t *mode_r)
 	    S_ISDIR(stat.st_mode)   ? "'%s' is a folder"
 	    : S_ISLNK(stat.st_mode) ? "'%s' is a link, which is not followed"
 				    : "'%s' is no regular file",
-	    job->name);
+	    job->said);
 }
 
 /* The bytes of name of folder as a file of a state has them: {content, encoding, modified_at}. NULL with *refusal_r. */
@@ -119,7 +119,7 @@ load(struct disk_job *job, int folder, const char *name, const struct value **re
 		close(file);
 		*refusal_r = backend_refusal(arena,
 		    "'%s' has more than the %u bytes that a file may have here",
-		    job->name, BACKEND_FILE_BYTES_MAX);
+		    job->said, BACKEND_FILE_BYTES_MAX);
 		return NULL;
 	}
 	bytes = arena_take(arena, (size_t)size + 1);
@@ -151,7 +151,7 @@ do_read(struct disk_job *job)
 		return disk_refusal(job, errno);
 	refusal = flaw_of(job, folder, name, &mode);
 	if (refusal == NULL && mode == 0)
-		refusal = backend_missing(job->arena, job->name);
+		refusal = backend_missing(job->arena, job->said);
 	file = refusal == NULL ? load(job, folder, name, &refusal) : NULL;
 	close(folder);
 	return file == NULL ? refusal : value_map(job->arena, "file", file, NULL);
@@ -241,7 +241,7 @@ changed(struct disk_job *job, const struct value *before, const struct value **a
 	bytes = backend_bytes(arena, value_get(file, "content"));
 	if (bytes == NULL)
 		*answer_r =
-		    backend_refusal(arena, "'%s': the bytes are not base64", job->name);
+		    backend_refusal(arena, "'%s': the bytes are not base64", job->said);
 	return bytes;
 }
 
@@ -280,7 +280,7 @@ do_put(struct disk_job *job, const atomic_bool *stop)
 	if (disk_lock(folder, job->end_us, stop) == -1)
 		answer = backend_refusal(job->arena,
 		    "'%s' was not changed: others change its folder for too long",
-		    job->name);
+		    job->said);
 	else
 		answer = put(job, folder, name);
 	close(folder);
@@ -347,10 +347,12 @@ backend_folder_do(
 		job.shown = backend_path(backend->arena, root, &error);
 		job.shown = job.shown == NULL || job.shown[1] == '\0' ? "" : job.shown;
 	}
+	job.said = backend_outside(backend->arena, op, job.name);
 	job.path = below(job.shown, job.name);
 	if (job.path == NULL)
 		return backend_refusal(backend->arena,
-		    "'%s' is outside of '%s', where the files are", job.name, job.shown);
+		    "'%s' is outside of '%s', where the files are", job.said,
+		    backend_outside(backend->arena, op, job.shown));
 	job.arena = arena_new();
 	answer = work_run(disk_run, &job) == -1 ? NULL
 						: value_copy(backend->arena, job.answer);

@@ -18,7 +18,8 @@ struct disk_job {
 	const char
 	    *shown; /* what paths have in front in answers: "", or the root itself */
 	const char *path;           /* below the root: "" or "a/b" */
-	const char *name;           /* the path as the caller says it */
+	const char *name;           /* the path in this part */
+	const char *said;           /* and as the caller says it */
 	const struct value *op;     /* backend_part.h */
 	uint64_t file_bytes_max;    /* larger files are not searched */
 	uint64_t limit_us;          /* from when it begins: others may be in front */

@@ -303,6 +303,6 @@ disk_delete(struct disk_job *job, const atomic_bool *stop)
 		return value_empty_map();
 	if (deletion.entries == 0)
 		return disk_refusal(job, deletion.error);
-	return backend_refusal(job->arena, "'%s' was deleted in part: %s", job->name,
+	return backend_refusal(job->arena, "'%s' was deleted in part: %s", job->said,
 	    strerror_r(deletion.error, text, sizeof text));
 }

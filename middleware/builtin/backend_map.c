@@ -42,26 +42,30 @@ content_of(struct arena *arena, const struct value *file)
 }
 
 static const struct value *
-do_read(struct arena *arena, const struct value *files, const char *path)
+do_read(struct arena *arena, const struct value *files, const char *path,
+    const struct value *op)
 {
 	const struct value *file = value_get(files, path);
 	const struct value *content = content_of(arena, file);
 
 	if (content == NULL)
-		return backend_missing(arena, path);
+		return backend_missing(arena, backend_outside(arena, op, path));
 	return value_map(
 	    arena, "file", value_map_with(arena, file, "content", content), NULL);
 }
 
 static const struct value *
-put_text(struct arena *arena, const struct value *files, const char *path,
+put_text(struct arena *arena, const struct value *files, const struct value *op,
     const struct value *content, const struct value **changed_r)
 {
+	const char *path = value_get_text(op, "path"),
+		   *said = backend_outside(arena, op, path);
+
 	if (strcmp(path, "/") == 0)
-		return backend_refusal(arena, "'/' is no name for a file");
+		return backend_refusal(arena, "'%s' is no name for a file", said);
 	if (content->size > BACKEND_FILE_BYTES_MAX)
 		return backend_refusal(arena,
-		    "'%s' would have more than the %u bytes that a file may have", path,
+		    "'%s' would have more than the %u bytes that a file may have", said,
 		    BACKEND_FILE_BYTES_MAX);
 	*changed_r = value_map_with(arena, NULL, path,
 	    backend_file_value(arena, value_get(files, path), content));
@@ -75,7 +79,7 @@ do_write(struct arena *arena, const struct value *files, const char *path,
 {
 	const struct value *encoding = value_get(op, "encoding"), *file;
 	const struct value *answer =
-	    put_text(arena, files, path, value_get(op, "content"), changed_r);
+	    put_text(arena, files, op, value_get(op, "content"), changed_r);
 
 	if (*changed_r == NULL || !value_text_is(encoding, "base64"))
 		return answer;
@@ -103,10 +107,11 @@ do_append(struct arena *arena, const struct value *files, const char *path,
 	const struct value *before = content_of(arena, file);
 
 	if (is_base64(file))
-		return backend_refusal(arena, "'%s' is not text", path);
+		return backend_refusal(
+		    arena, "'%s' is not text", backend_outside(arena, op, path));
 	if (before != NULL)
 		content = joined(arena, before, content);
-	return put_text(arena, files, path, content, changed_r);
+	return put_text(arena, files, op, content, changed_r);
 }
 
 /* --- editing --------------------------------------------------------------------------- */
@@ -120,13 +125,14 @@ do_edit(struct arena *arena, const struct value *files, const char *path,
 	size_t count;
 
 	if (content == NULL)
-		return backend_missing(arena, path);
+		return backend_missing(arena, backend_outside(arena, op, path));
 	if (is_base64(file))
-		return backend_refusal(arena, "'%s' is not text", path);
+		return backend_refusal(
+		    arena, "'%s' is not text", backend_outside(arena, op, path));
 	content = backend_replace(arena, content, op, &count, &refusal);
 	if (content == NULL)
 		return refusal;
-	answer = put_text(arena, files, path, content, changed_r);
+	answer = put_text(arena, files, op, content, changed_r);
 	return value_has(answer, "error")
 		   ? answer
 		   : value_map(arena, "count", value_int(arena, (int64_t)count), NULL);
@@ -149,7 +155,7 @@ inside_of(const char *file, const char *path)
 
 static const struct value *
 do_delete(struct arena *arena, const struct value *files, const char *path,
-    const struct value **changed_r)
+    const struct value *op, const struct value **changed_r)
 {
 	struct value_fields gone = { .arena = arena };
 	size_t i;
@@ -161,7 +167,7 @@ do_delete(struct arena *arena, const struct value *files, const char *path,
 			value_fields_put(&gone, key, value_nil());
 	}
 	if (gone.count == 0)
-		return backend_missing(arena, path);
+		return backend_missing(arena, backend_outside(arena, op, path));
 	*changed_r = value_fields_end(&gone);
 	return value_empty_map();
 }
@@ -308,7 +314,7 @@ backend_map_do(struct arena *arena, const struct value *files, const struct valu
 
 	*changed_r = NULL;
 	if (strcmp(name, "read") == 0)
-		return do_read(arena, files, path);
+		return do_read(arena, files, path, op);
 	if (strcmp(name, "write") == 0)
 		return do_write(arena, files, path, op, changed_r);
 	if (strcmp(name, "append") == 0)
@@ -316,7 +322,7 @@ backend_map_do(struct arena *arena, const struct value *files, const struct valu
 	if (strcmp(name, "edit") == 0)
 		return do_edit(arena, files, path, op, changed_r);
 	if (strcmp(name, "delete") == 0)
-		return do_delete(arena, files, path, changed_r);
+		return do_delete(arena, files, path, op, changed_r);
 	if (strcmp(name, "ls") == 0)
 		return do_ls(arena, files, path);
 	if (strcmp(name, "glob") == 0)

@@ -13,6 +13,8 @@
  *	glob     path, pattern                             {items, cut}
  *	grep     path, text, glob?, most                   {items: [{path, line, text}], cut}
  *	execute  command, timeout_ms                       {text, status, cut}
+ *
+ * What came by a route of a composite has that, too: errors name the path that the caller gave.
  */
 #ifndef BACKEND_PART_H
 #define BACKEND_PART_H
@@ -43,6 +45,10 @@ double backend_seconds_of(const struct backend_part *part);
 /* Does op in part, whose paths are inside of it. */
 const struct value *backend_do(
     struct backend *backend, const struct backend_part *part, const struct value *op);
+
+/* path, of a part, as the caller of op knows it: "/memories/a" where op came by the route "/memories/". */
+const char *backend_outside(
+    struct arena *arena, const struct value *op, const char *path);
 
 /* {error} and {error, missing: true}. */
 const struct value *backend_refusal(struct arena *arena, const char *format, ...)

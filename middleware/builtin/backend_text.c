@@ -23,6 +23,14 @@ backend_refusal(struct arena *arena, const char *format, ...)
 	return value_map(arena, "error", value_str(arena, text), NULL);
 }
 
+const char *
+backend_outside(struct arena *arena, const struct value *op, const char *path)
+{
+	const char *route = value_get_text(op, "route");
+
+	return route == NULL ? path : arena_printf(arena, "%s%s", route, path + 1);
+}
+
 const struct value *
 backend_missing(struct arena *arena, const char *path)
 {

@@ -37,6 +37,26 @@ START_TEST(the_longest_route_takes_a_path)
 }
 END_TEST
 
+START_TEST(an_error_below_a_route_names_the_path_that_was_given)
+{
+	const struct value *text = value_str(desk.arena, "x");
+	size_t count;
+
+	desk_use(ROUTED, "{'/a.png': {'content': 'AAAA', 'encoding': 'base64'}}");
+	ck_assert_int_eq(
+	    desk_edit("/memories/a.png", "x", "y", false, &count), BACKEND_FAILED);
+	ck_assert_str_eq(desk.backend.error, "'/memories/a.png' is not text");
+	ck_assert_int_eq(
+	    backend_append(&desk.backend, "/memories/deep/a.png", text), BACKEND_FAILED);
+	ck_assert_str_eq(desk.backend.error, "'/memories/deep/a.png' is not text");
+	ck_assert_int_eq(
+	    backend_write(&desk.backend, "/memories/", text), BACKEND_FAILED);
+	ck_assert_str_eq(desk.backend.error, "'/memories/' is no name for a file");
+	ck_assert_int_eq(desk_edit("/a.png", "x", "y", false, &count), BACKEND_FAILED);
+	ck_assert_str_eq(desk.backend.error, "'/a.png' is not text");
+}
+END_TEST
+
 START_TEST(routes_are_folders_and_are_searched_from_above)
 {
 	desk_use(ROUTED, "{'/a.md': {'content': 'x'}}");
@@ -276,6 +296,7 @@ tcase_backend_setting(void)
 
 	tcase_add_checked_fixture(tcase, desk_open, desk_close);
 	tcase_add_test(tcase, the_longest_route_takes_a_path);
+	tcase_add_test(tcase, an_error_below_a_route_names_the_path_that_was_given);
 	tcase_add_test(tcase, routes_are_folders_and_are_searched_from_above);
 	tcase_add_test(tcase, a_search_of_a_route_ends);
 	tcase_add_loop_test(
