@@ -187,7 +187,10 @@ worker_hello(struct core *core, struct session *worker, struct message *message)
 
 	catalog_set(core, worker, blob_take(message));
 	worker->capacity = (uint32_t)hello->capacity;
-	worker->draining = false;
+	/* One that drains says HELLO behind a lost connection, too: with results, whose slots are free
+	 * before it can say DRAIN again. */
+	if (hello->credit > 0 || PLANTED(DRAIN_FORGOTTEN))
+		worker->draining = false;
 	offers_set(core, worker, hello);
 	session_report(core, worker, hello->credit);
 	probes_hello(core, worker, hello);

@@ -263,12 +263,8 @@ on_not_started(struct outbox *outbox, const char *id)
 static void
 on_up(struct outbox *outbox, uint32_t link)
 {
-	const struct header drain = { .type = MSG_DRAIN };
-
 	outbox->up |= LINK_BIT(link);
 	outbox_announce_up(outbox, link);
-	if (outbox->draining)
-		outbox_send(outbox, LINK_BIT(link), &drain, NULL);
 }
 
 static void

@@ -36,12 +36,11 @@ add(struct listing *listing, struct entry *entry, uint32_t link)
 	entry->known |= LINK_BIT(link);
 }
 
-/* The ANNOUNCEs, as many as it takes; then the results of those that are finished. */
+/* The ANNOUNCEs, as many as it takes. */
 static void
-end(struct outbox *outbox, const struct listing *listing, uint32_t link)
+announce(struct outbox *outbox, const struct listing *listing, uint32_t link)
 {
 	struct header header = { .type = MSG_ANNOUNCE };
-	struct entry *entry;
 	size_t at;
 
 	for (at = 0; at < listing->count; at += header.call_count) {
@@ -51,11 +50,26 @@ end(struct outbox *outbox, const struct listing *listing, uint32_t link)
 					: ANNOUNCED_CALLS_MAX;
 		outbox_send(outbox, LINK_BIT(link), &header, NULL);
 	}
+}
+
+static void
+send_results(struct outbox *outbox, const struct listing *listing, uint32_t link)
+{
+	struct entry *entry;
+	size_t at;
+
 	for (at = 0; at < listing->count; at++) {
 		entry = id_table_get(outbox->entries, listing->list->calls[at].call_id);
 		if (entry != NULL && entry->finished && !PLANTED(RESULT_NOT_RESENT))
 			outbox_send_result(outbox, LINK_BIT(link), entry);
 	}
+}
+
+static void
+end(struct outbox *outbox, const struct listing *listing, uint32_t link)
+{
+	announce(outbox, listing, link);
+	send_results(outbox, listing, link);
 }
 
 /* Adds what link's broker knew, or what no broker that is there knows. */
@@ -74,11 +88,15 @@ add_missed(const struct outbox *outbox, struct listing *listing,
 void
 outbox_announce_up(struct outbox *outbox, uint32_t link)
 {
+	const struct header drain = { .type = MSG_DRAIN };
 	struct listing listing = begin(outbox, all(outbox));
 
 	add_missed(outbox, &listing, &outbox->running, link);
 	add_missed(outbox, &listing, &outbox->finished, link);
-	end(outbox, &listing, link);
+	announce(outbox, &listing, link);
+	if (outbox->draining)
+		outbox_send(outbox, LINK_BIT(link), &drain, NULL);
+	send_results(outbox, &listing, link);
 }
 
 static void

@@ -72,6 +72,32 @@ check_attempt(struct broker_node *broker, const struct header *header)
 		    (unsigned long long)losses);
 }
 
+/* The worker at that end of a connection, or NULL. */
+static struct worker_node *
+worker_at(struct broker_node *broker, uint64_t peer)
+{
+	const struct connection *connection = broker->process.world->connections[peer];
+	struct dealer *dealer = connection->dealer;
+
+	if (dealer == NULL || dealer->owner->process.kind != PROCESS_WORKER ||
+	    dealer->owner_life != dealer->owner->process.life)
+		return NULL;
+	return (struct worker_node *)(void *)dealer->owner;
+}
+
+static void
+check_draining(struct broker_node *broker, const struct action *action)
+{
+	const struct worker_node *worker =
+	    action->header.type == MSG_CALL ? worker_at(broker, action->peer) : NULL;
+
+	if (worker != NULL &&
+	    worker->drain_heard[broker->process.index] == broker->process.life &&
+	    (action->header.flags & WIRE_RESEND) == 0)
+		violate(broker->process.world, "12: %s is sent to %s, which drains",
+		    action->header.call_id, worker->peer.process.name);
+}
+
 /* Returns false when the event's message was refused. */
 static bool
 feed(struct broker_node *broker, const struct event *event)
@@ -81,8 +107,10 @@ feed(struct broker_node *broker, const struct event *event)
 	size_t i;
 
 	for (i = 0; i < actions.count; i++) {
-		if (actions.items[i].type == ACTION_SEND)
+		if (actions.items[i].type == ACTION_SEND) {
 			check_attempt(broker, &actions.items[i].header);
+			check_draining(broker, &actions.items[i]);
+		}
 		perform(broker, &actions.items[i]);
 	}
 	if (++broker->steps % AUDIT_STEPS == 0)
@@ -105,11 +133,15 @@ broker_receive(struct broker_node *broker, uint64_t peer, struct message *messag
 		.body = (struct body *)(void *)payload_ref(message->payload),
 		.body_bytes = message->payload == NULL ? 0 : 100,
 	};
+	struct worker_node *worker;
 	size_t i;
 
 	for (i = 0; broker->process.up && acks_single(&message->header, i, &single); i++)
 		if (!feed(broker, &event))
-			break;
+			return;
+	worker = worker_at(broker, peer);
+	if (message->header.type == MSG_DRAIN && worker != NULL)
+		worker->drain_heard[broker->process.index] = broker->process.life;
 }
 
 void

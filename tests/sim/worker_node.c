@@ -1,5 +1,7 @@
 /* worker_node: a worker: the outbox that ships, and calls that take a while, have an effect, and
  * sometimes take their worker down. After peer/worker.c. */
+#include <string.h>
+
 #include "world.h"
 
 #define DRAIN_MS 4000u
@@ -267,6 +269,7 @@ worker_start(struct worker_node *worker)
 	worker->peer.events = &events;
 	worker->outbox = outbox_new(world->plan.slots, 1);
 	worker->drained = false;
+	memset(worker->drain_heard, 0, sizeof worker->drain_heard);
 	worker->poisoned_by = NULL;
 	worker->probe = (struct task){ .run = on_probed, .arg = worker };
 	worker->peer.process.tick = (struct task){ .run = on_tick, .arg = worker };

@@ -156,6 +156,8 @@ struct worker_node {
 	struct task probe;
 	char probe_id[32];
 	bool drained;
+	/* By broker: which of its lives has read DRAIN of this one; 0: none. */
+	unsigned drain_heard[BROKERS];
 };
 
 /* --- Redis ----------------------------------------------------------------------------- */

@@ -276,6 +276,22 @@ START_TEST(a_worker_that_says_hello_again_drains_no_more)
 }
 END_TEST
 
+/* What it had has ended meanwhile: it announces that, and each result frees a slot. */
+START_TEST(a_draining_worker_that_connects_again_still_drains)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_about(&bench, W, MSG_CALL_ACK, "c1");
+	bench_about(&bench, W, MSG_DRAIN, NULL);
+	bench_call(&bench, C, "c2", "tool:a");
+	bench_worker(&bench, W, "tool:a", 0);
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect_outcome(&bench, C, "c1", CODE_OK);
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, NULL));
+	bench_expect_calls(&bench, CALL_QUEUED, 1);
+}
+END_TEST
+
 /* --- the fleet ------------------------------------------------------------------------ */
 
 START_TEST(coordinators_are_told_who_serves_what)
@@ -468,6 +484,7 @@ tcase_broker_peers(void)
 	tcase_add_test(tcase, a_busy_worker_gets_nothing_until_it_reports_room);
 	tcase_add_test(tcase, a_draining_worker_gets_no_calls_and_finishes_those_it_has);
 	tcase_add_test(tcase, a_worker_that_says_hello_again_drains_no_more);
+	tcase_add_test(tcase, a_draining_worker_that_connects_again_still_drains);
 	tcase_add_test(tcase, coordinators_are_told_who_serves_what);
 	tcase_add_test(tcase, events_and_progress_are_published_with_their_bodies);
 	tcase_add_test(tcase, a_worker_may_call_too);

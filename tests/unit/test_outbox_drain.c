@@ -108,12 +108,22 @@ START_TEST(a_drain_ends_in_its_time)
 }
 END_TEST
 
+/* In front of the results: each frees a slot there. */
 START_TEST(a_new_connection_hears_of_the_drain_too)
 {
+	const struct outbox_action *announce, *told, *result;
+
 	ob_call("c1", 0);
+	ob_call("c2", 0);
 	drain(60000);
+	ob_end("c1", false);
 	ob_up(0);
-	ck_assert_ptr_nonnull(ob_sent(MSG_DRAIN, NULL));
+	announce = ob_sent(MSG_ANNOUNCE, NULL);
+	told = ob_sent(MSG_DRAIN, NULL);
+	result = ob_sent(MSG_RESULT, "c1");
+	ck_assert_ptr_nonnull(announce);
+	ck_assert(told != NULL && told > announce);
+	ck_assert(result != NULL && result > told);
 }
 END_TEST
 
