@@ -397,7 +397,7 @@ struct effect {
 	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause
 	 * holds the call up, {thread, child, asks_nothing?}, or NULL; what it is answered now, {id: answer}. */
 	const struct value *children, *held, *given;
-	/* {thread, run, child, asks_nothing, at_work}: the last child, when it has begun and has not come to something, as `held`; or NULL. */
+	/* {thread, run, child, asks_nothing, at_work, answers?, asked_nothing?}: the last child, when it has begun and has not come to something, as `held`; or NULL. */
 	const struct value *at_work;
 	size_t
 	    begun; /* its number, from 1, of the last that this run has begun, or knows of; 0: none */

@@ -208,6 +208,27 @@ is_given_up(const struct run *run, struct arena *arena, const struct effect *eff
 	    child_call_id(arena, effect->call.id, value_size(effect->children)));
 }
 
+/* The child that was to take answers has left its thread as it was: they are still to be given. */
+static bool
+is_untaken(const struct value *held, const struct value *head)
+{
+	return value_has(held, "answers") &&
+	       !value_text_is(value_get(head, "run"), value_get_text(held, "run"));
+}
+
+static void
+give_again(struct arena *arena, struct effect *effect)
+{
+	const struct value *held = effect->held;
+
+	effect->given = value_get(held, "answers");
+	held =
+	    value_map_with(arena, held, "asks_nothing", value_get(held, "asked_nothing"));
+	held = value_map_with(arena, held, "answers", NULL);
+	held = value_map_with(arena, held, "asked_nothing", NULL);
+	effect->held = value_map_with(arena, held, "at_work", NULL);
+}
+
 enum go
 run_children_stand(struct run *run, struct arena *arena, struct effect *effect)
 {
@@ -225,7 +246,10 @@ run_children_stand(struct run *run, struct arena *arena, struct effect *effect)
 	go = find_head(run, arena, effect->held, &head);
 	if (go != GO_ON)
 		return go;
-	if (value_text_is(value_get(head, "status"), "interrupted"))
+	if (value_text_is(value_get(head, "status"), "interrupted") &&
+	    is_untaken(effect->held, head))
+		give_again(arena, effect);
+	else if (value_text_is(value_get(head, "status"), "interrupted"))
 		effect->held =
 		    value_map_with(arena, effect->held, "waits", value_get(head, "run"));
 	else if (!value_has(head, "next") ||

@@ -133,11 +133,16 @@ static const struct value *
 at_work(struct arena *arena, const struct effect *effect, const struct child *child)
 {
 	const struct value *thread = value_get(effect->held, "thread");
+	/* Where it ends before it has taken them, another one is given them. */
+	const struct value *answers =
+	    value_is(effect->given, VALUE_MAP) ? effect->given : NULL;
 
 	return value_map(arena, "thread",
 	    thread != NULL ? thread : value_str(arena, child->run), "run",
 	    value_str(arena, child->run), "child", child->wish, "asks_nothing",
-	    value_bool(true), "at_work", value_bool(true), NULL);
+	    value_bool(true), "at_work", value_bool(true), "answers", answers,
+	    "asked_nothing",
+	    answers != NULL ? value_get(effect->held, "asks_nothing") : NULL, NULL);
 }
 
 /* Does what is wanted, unless who had the run before us has. */

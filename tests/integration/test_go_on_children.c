@@ -50,6 +50,18 @@ static const char insists[] =
     "do it, subagent_type: helper}}, {id: b, name: break, args: {}}]\n"
     "    - content: All is done.\n";
 
+/* Its helper asks, and needs late whenever it goes on. */
+static const char pays[] =
+    "name: patient\nmodel: scripted:m\ntools: [pay, late]\n"
+    "script: {m: [{tool_calls: [{id: c, name: pay, args: {amount: 3}}]}, {content: It is "
+    "paid.}]}\n"
+    "---\n"
+    "name: leads\nmodel: scripted:m\ntool_errors: raise\n"
+    "middleware: [{subagent: {general_purpose_agent: false, subagents: [{name: helper, "
+    "description: helps, agent: patient}]}}]\n"
+    "script: {m: [{tool_calls: [{id: a, name: task, args: {description: do it, "
+    "subagent_type: helper}}]}, {content: All is done.}]}\n";
+
 static const char trip[] = "name: trip\n"
 			   "description: fails once\n"
 			   "input: none\n"
@@ -69,6 +81,38 @@ serve_late(struct scene *scene)
 	    scene->kit, KIT_TOOLS, "--tools", kit_write(scene->kit, "late.yaml", late));
 	kit_start(scene->kit, KIT_TOOLS, 1);
 }
+
+/* The child that was to take the answer fails in front of it: nobody serves late. */
+static void
+play_untaken(struct scene *scene)
+{
+	const struct value *record;
+
+	kit_kill(scene->kit, KIT_COORDINATOR, 0);
+	kit_flag(scene->kit, KIT_COORDINATOR, "--served-wait-ms", "1000");
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	serve_late(scene);
+	record = ask_run(scene, "leads", "r1", "t", "input", "\"hi\"");
+	ask_check_status(scene, record, "interrupted");
+	kit_stop(scene->kit, KIT_TOOLS, 1);
+	kit_kill(scene->kit, KIT_COORDINATOR, 0); /* who knows late no more */
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	ask_check_status(
+	    scene, ask_run(scene, "leads", "r2", "t", "resume", "\"yes\""), "error");
+	ask_check_lines(scene, "pay", 1);
+	/* And again: it is not forgotten by a second failure. */
+	ask_go_on(scene, "leads", "again", "error");
+	kit_start(scene->kit, KIT_TOOLS, 1);
+	ask_go_on(scene, "leads", "r3", "success");
+	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), "a=It is paid.;");
+	ask_check_lines(scene, "pay", 2);
+}
+
+START_TEST(a_subagent_is_given_what_it_was_answered_and_had_not_taken)
+{
+	ask_act_with(play_untaken, pays);
+}
+END_TEST
 
 /* Nobody finds r1's children to cancel them: what they do goes on. */
 static void
@@ -278,6 +322,7 @@ tcase_go_on_children(void)
 	tcase_set_timeout(tcase, 240);
 	tcase_add_test(tcase, a_subagent_that_is_waited_for_is_kept_by_the_next_failure);
 	tcase_add_test(tcase, a_subagent_that_had_not_begun_begins_once);
+	tcase_add_test(tcase, a_subagent_is_given_what_it_was_answered_and_had_not_taken);
 	tcase_add_test(
 	    tcase, a_subagent_that_a_dead_coordinator_had_begun_is_gone_on_with);
 	tcase_add_test(
