@@ -152,12 +152,16 @@ enum store_status store_has_entry(
 
 /* What the inbox has of a run that nobody has taken yet; "": nothing is said. In the arena. */
 struct store_untaken {
-	const char *thread, *agent, *assistant;
+	const char *run, *thread, *agent, *assistant;
 };
 /* Looks for the entry that submits run, among the newest INBOX_LOOKS_MAX, or as many as have INPUT_BYTES_MAX together, one at
  * a time. STORE_NONE: it is not there. */
 enum store_status store_inbox_find(struct store *store, struct arena *arena,
     const char *run, struct store_untaken *untaken_r);
+/* The same of the newest entry that submits any of these runs to thread: the inbox is gone through once. */
+enum store_status store_inbox_find_any(struct store *store, struct arena *arena,
+    const char *thread, const char *const *runs, size_t count,
+    struct store_untaken *untaken_r);
 
 /* Of entries of the inbox that somebody has read and not dealt with: which stand before the last one of own
  * (count ids, in their order), and are none of them. ahead_r: ["", id, name of the thread, id of the run, ...];

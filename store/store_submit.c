@@ -316,9 +316,11 @@ read_entry(struct store *store, struct arena *arena, const char *before,
 	return status == STORE_OK && *entry_r == NULL ? STORE_NONE : status;
 }
 
-/* Who looks for the entry of run, from the newest on. */
+/* Who looks for the entry of one of runs, from the newest on; thread: only one that is for that, or NULL. */
 struct inbox_search {
-	const char *run, *before;
+	const char *const *runs;
+	size_t count;
+	const char *thread, *before;
 	size_t bytes; /* of inputs that were looked at */
 	bool is_found;
 };
@@ -329,6 +331,19 @@ field_of(struct arena *arena, const struct value *fields, const char *name)
 	const char *text = redis_reply_text(value_get(fields, name));
 
 	return text != NULL ? arena_strdup(arena, text) : "";
+}
+
+static bool
+is_sought(const struct inbox_search *search, const struct store_untaken *entry)
+{
+	size_t i;
+
+	if (search->thread != NULL && strcmp(entry->thread, search->thread) != 0)
+		return false;
+	for (i = 0; i < search->count; i++)
+		if (strcmp(entry->run, search->runs[i]) == 0)
+			return true;
+	return false;
 }
 
 /* Looks at the next one. What it holds besides may be large, and is not kept. */
@@ -344,31 +359,49 @@ look_at_entry(struct store *store, struct arena *arena, struct inbox_search *sea
 		fields = store_pairs(scratch, value_at(entry, 1), false);
 		search->before = arena_printf(arena, "(%s", store_text_at(entry, 0));
 		search->bytes += value_size(value_get(fields, "input"));
-		search->is_found =
-		    strcmp(field_of(scratch, fields, "run"), search->run) == 0;
+		untaken_r->run = field_of(arena, fields, "run");
 		untaken_r->thread = field_of(arena, fields, "thread");
 		untaken_r->agent = field_of(arena, fields, "agent");
 		untaken_r->assistant = field_of(arena, fields, "assistant");
+		search->is_found = is_sought(search, untaken_r);
 	}
 	arena_destroy(&scratch);
 	return status;
+}
+
+static enum store_status
+search_inbox(struct store *store, struct arena *arena, struct inbox_search *search,
+    struct store_untaken *untaken_r)
+{
+	enum store_status status = STORE_OK;
+	unsigned looks;
+
+	search->before = "+";
+	for (looks = 0; looks < INBOX_LOOKS_MAX && search->bytes < INPUT_BYTES_MAX;
+	     looks++) {
+		status = look_at_entry(store, arena, search, untaken_r);
+		if (status != STORE_OK || search->is_found)
+			return status;
+	}
+	return STORE_NONE;
 }
 
 enum store_status
 store_inbox_find(struct store *store, struct arena *arena, const char *run,
     struct store_untaken *untaken_r)
 {
-	struct inbox_search search = { .run = run, .before = "+" };
-	enum store_status status = STORE_OK;
-	unsigned looks;
+	struct inbox_search search = { .runs = &run, .count = 1 };
 
-	for (looks = 0; looks < INBOX_LOOKS_MAX && search.bytes < INPUT_BYTES_MAX;
-	     looks++) {
-		status = look_at_entry(store, arena, &search, untaken_r);
-		if (status != STORE_OK || search.is_found)
-			return status;
-	}
-	return STORE_NONE;
+	return search_inbox(store, arena, &search, untaken_r);
+}
+
+enum store_status
+store_inbox_find_any(struct store *store, struct arena *arena, const char *thread,
+    const char *const *runs, size_t count, struct store_untaken *untaken_r)
+{
+	struct inbox_search search = { .runs = runs, .count = count, .thread = thread };
+
+	return search_inbox(store, arena, &search, untaken_r);
 }
 
 enum store_status

@@ -159,25 +159,40 @@ cancel_wanted(
 	return status;
 }
 
-/* Whether it lies in the inbox, where nobody can cancel it: STORE_OK, STORE_NONE, or nobody can say. */
+/* Runs that are not there, as they are called in Redis. */
+struct missed {
+	const char **runs;
+	size_t count;
+};
+
+/* Which of them lies in the inbox, where nobody can cancel it: STORE_OK, STORE_NONE, or nobody can say. */
 static enum store_status
-find_untaken(struct call *call, const char *thread, const char *run)
+find_untaken(struct call *call, const char *thread, const struct missed *missed,
+    const char **run_r)
 {
-	const char *name = call->tenant != NULL ? tenant_name(call, run) : run;
-	enum store_status status =
-	    wire_is_run_id(name) ? room_for_state(call) : STORE_NONE;
+	enum store_status status = missed->count > 0 ? room_for_state(call) : STORE_NONE;
 	struct store_untaken found;
 	struct arena *arena;
 
 	if (status != STORE_OK)
 		return status;
 	arena = arena_new();
-	status = store_inbox_find(api_store(call->api), arena, name, &found);
-	if (status == STORE_OK && strcmp(found.thread, thread) != 0)
-		status = STORE_NONE;
+	status = store_inbox_find_any(
+	    api_store(call->api), arena, thread, missed->runs, missed->count, &found);
+	if (status == STORE_OK)
+		*run_r = arena_strdup(call->arena, found.run);
 	arena_destroy(&arena);
 	room_leave_state(call);
 	return status;
+}
+
+static void
+miss(struct call *call, struct missed *missed, const char *run)
+{
+	const char *name = call->tenant != NULL ? tenant_name(call, run) : run;
+
+	if (wire_is_run_id(name))
+		missed->runs[missed->count++] = name;
 }
 
 /* All of them; answers where that could not be done to one. */
@@ -185,28 +200,34 @@ static enum store_status
 cancel_named(
     struct call *call, runs_cancel_fn *how, const char *thread, const struct value *runs)
 {
+	struct missed missed = { .runs = arena_alloc(call->arena,
+				     (value_size(runs) + 1) * sizeof *missed.runs) };
 	enum store_status status = STORE_OK;
-	const char *run, *untaken = NULL;
+	const char *run, *untaken;
 	size_t i;
 
 	for (i = 0; status == STORE_OK && i < value_size(runs); i++) {
 		run = value_text(value_at(runs, i));
 		status = cancel(call, call->arena, how, thread, run);
-		if (status != STORE_NONE)
-			continue;
-		status = find_untaken(call, thread, run);
-		if (status == STORE_OK)
-			untaken = run;
-		else if (status == STORE_NONE) /* it may have been taken in between */
-			status = cancel(call, call->arena, how, thread, run);
-		if (status == STORE_NONE)
+		if (status == STORE_NONE) {
+			miss(call, &missed, run);
 			status = STORE_OK;
+		}
 	}
-	if (status == STORE_OK && untaken != NULL)
+	if (status != STORE_OK)
+		return status;
+	status = find_untaken(call, thread, &missed, &untaken);
+	if (status == STORE_OK)
 		reply_error(call, 503,
 		    "no coordinator has taken run %s yet: ask again when one has",
-		    untaken);
-	return status;
+		    tenant_short(call, untaken));
+	for (i = 0; status == STORE_NONE && i < missed.count; i++) {
+		/* It may have been taken in between. */
+		status = cancel(call, call->arena, how, thread, missed.runs[i]);
+		if (status == STORE_OK)
+			status = STORE_NONE;
+	}
+	return status == STORE_NONE ? STORE_OK : status;
 }
 
 /* On all threads that whoever asks may see, as a search finds them. */

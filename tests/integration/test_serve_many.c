@@ -5,6 +5,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "fleet_client.h"
+#include "redis.h"
 #include "serve_bench.h"
 #include "store.h"
 
@@ -59,6 +61,49 @@ START_TEST(a_run_that_nobody_has_taken_is_not_cancelled_in_silence)
 	ck_assert_int_eq(kill(hub, SIGCONT), 0);
 	ck_assert_str_eq(serve_run_end(id, run), "success");
 	serve_post("/runs/cancel", body, 204);
+}
+END_TEST
+
+/* How often Redis was asked for an entry of the inbox since it began. */
+static void
+count_looks(struct fleet_client *client, void *arg)
+{
+	struct arena *arena = arena_new();
+	const struct value *reply = NULL;
+	const char *said;
+
+	ck_assert_int_eq(
+	    redis_text(client->redis, arena, 10000, &reply, "INFO", "commandstats", NULL),
+	    REDIS_OK);
+	said = strstr(redis_reply_text(reply), "cmdstat_xrevrange:calls=");
+	*(int *)arg = 0;
+	if (said != NULL)
+		ck_assert_int_eq(
+		    sscanf(said, "cmdstat_xrevrange:calls=%d", (int *)arg), 1);
+	arena_destroy(&arena);
+}
+
+/* However many are named that nobody knows. */
+START_TEST(the_inbox_is_looked_through_once_for_all_that_are_named)
+{
+	pid_t hub = fleet_up_pid_of(&serve_bench.fleet, "hub");
+	const char *id = serve_thread(), *run, *ids = "'nobody'";
+	int before, behind, i;
+
+	for (i = 0; i < 40; i++)
+		ids = serve_text("%s, 'nobody%d'", ids, i);
+	ck_assert_int_eq(kill(hub, SIGSTOP), 0);
+	run = serve_run(id, "quick", "");
+	client_run(serve_bench.fleet.redis, count_looks, &before);
+	serve_post("/runs/cancel",
+	    serve_text("{'thread_id': '%s', 'run_ids': [%s]}", id, ids), 204);
+	client_run(serve_bench.fleet.redis, count_looks, &behind);
+	ck_assert_int_gt(behind, before);
+	ck_assert_int_le(behind - before, 4);
+	serve_post("/runs/cancel",
+	    serve_text("{'thread_id': '%s', 'run_ids': [%s, '%s']}", id, ids, run), 503);
+	ck_assert_int_eq(kill(hub, SIGCONT), 0);
+	ck_assert_str_eq(serve_run_end(id, run), "success");
 }
 END_TEST
 
@@ -245,6 +290,7 @@ tcase_serve_many(void)
 	tcase_add_test(tcase, all_runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled_everywhere);
 	tcase_add_test(tcase, a_run_that_nobody_has_taken_is_not_cancelled_in_silence);
+	tcase_add_test(tcase, the_inbox_is_looked_through_once_for_all_that_are_named);
 	tcase_add_test(tcase, runs_of_a_status_are_cancelled);
 	tcase_add_test(tcase, a_list_of_runs_holds_none_of_their_inputs);
 	tcase_add_test(tcase, an_agents_versions_are_shown_newest_first);
