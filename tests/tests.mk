@@ -40,7 +40,7 @@ $(node_modules) $(random_modules): %/node_modules/.package-lock.json: %/package-
 
 # The cases that take longest: begun first, so that none is waited for alone at the end.
 LONG_unit        := command_tool items lua_sandbox redis_trouble broker_chaos
-LONG_integration := watchdogs languages webhook thread_past threads runs fleet interrupts_cli bad_input security schedule cli \
+LONG_integration := watchdogs languages webhook webhook_lives thread_past threads runs fleet interrupts_cli bad_input security schedule cli \
                     thread_end serve_streams serve_losses
 LONG_kill        := redis links redis_full everything coordinator interrupts cancel rolling dead workers
 

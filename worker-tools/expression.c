@@ -1,4 +1,4 @@
-#include "expression.h"
+#include "expression_private.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -6,54 +6,39 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "nearest.h"
-
-#define ARGUMENTS_MAX 16u
 #define EXACT_MAX 1e15 /* whole doubles below are written without an exponent */
-
-struct number {
-	bool is_whole;
-	int64_t whole;
-	double real; /* also of a whole one */
-};
-
-/* A text while it is worked out, by recursive descent. */
-struct parser {
-	struct arena *arena;
-	const char *text;
-	const char *at;
-	unsigned depth;
-	const struct fault *fault; /* the first; then everything is 0 */
-};
 
 static struct number parse_sum(struct parser *parser);
 static struct number parse_signed(struct parser *parser);
 
 /* --- numbers ------------------------------------------------------------------------ */
 
-static struct number
-whole_number(int64_t whole)
+struct number
+expression_whole(int64_t whole)
 {
 	return (struct number){ true, whole, (double)whole };
 }
 
-static struct number
-fail_at(struct parser *parser, const char *at, const char *type, const char *reason)
+struct number
+expression_fail(
+    struct parser *parser, const char *at, const char *type, const char *reason)
 {
 	if (parser->fault == NULL)
 		parser->fault = fault_new(parser->arena, type, "%s (at character %td)",
 		    reason, at - parser->text + 1);
-	return whole_number(0);
+	return expression_whole(0);
 }
 
 /* Takes the result of an operation written at at. */
-static struct number
-real_number(struct parser *parser, const char *at, double real)
+struct number
+expression_real(struct parser *parser, const char *at, double real)
 {
 	if (isnan(real))
-		return fail_at(parser, at, "ValueError", "this has no real value");
+		return expression_fail(
+		    parser, at, "ValueError", "this has no real value");
 	if (isinf(real))
-		return fail_at(parser, at, "ArithmeticError", "the result is too large");
+		return expression_fail(
+		    parser, at, "ArithmeticError", "the result is too large");
 	return (struct number){ false, 0, real };
 }
 
@@ -83,8 +68,8 @@ add(struct parser *parser, const char *at, struct number a, struct number b)
 	int64_t whole;
 
 	if (a.is_whole && b.is_whole && !__builtin_add_overflow(a.whole, b.whole, &whole))
-		return whole_number(whole);
-	return real_number(parser, at, a.real + b.real);
+		return expression_whole(whole);
+	return expression_real(parser, at, a.real + b.real);
 }
 
 static struct number
@@ -93,8 +78,8 @@ subtract(struct parser *parser, const char *at, struct number a, struct number b
 	int64_t whole;
 
 	if (a.is_whole && b.is_whole && !__builtin_sub_overflow(a.whole, b.whole, &whole))
-		return whole_number(whole);
-	return real_number(parser, at, a.real - b.real);
+		return expression_whole(whole);
+	return expression_real(parser, at, a.real - b.real);
 }
 
 static struct number
@@ -103,19 +88,20 @@ multiply(struct parser *parser, const char *at, struct number a, struct number b
 	int64_t whole;
 
 	if (a.is_whole && b.is_whole && !__builtin_mul_overflow(a.whole, b.whole, &whole))
-		return whole_number(whole);
-	return real_number(parser, at, a.real * b.real);
+		return expression_whole(whole);
+	return expression_real(parser, at, a.real * b.real);
 }
 
 static struct number
 divide(struct parser *parser, const char *at, struct number a, struct number b)
 {
 	if (is_zero(b))
-		return fail_at(parser, at, "ZeroDivisionError", "division by zero");
+		return expression_fail(
+		    parser, at, "ZeroDivisionError", "division by zero");
 	if (a.is_whole && b.is_whole && (b.whole != -1 || a.whole != INT64_MIN) &&
 	    a.whole % b.whole == 0)
-		return whole_number(a.whole / b.whole);
-	return real_number(parser, at, a.real / b.real);
+		return expression_whole(a.whole / b.whole);
+	return expression_real(parser, at, a.real / b.real);
 }
 
 /* The remainder has the sign of the divisor, as in Python and in mathematics. */
@@ -125,15 +111,15 @@ modulo(struct parser *parser, const char *at, struct number a, struct number b)
 	double rest = fmod(a.real, b.real);
 
 	if (is_zero(b))
-		return fail_at(
+		return expression_fail(
 		    parser, at, "ZeroDivisionError", "remainder of a division by zero");
 	if (a.is_whole && b.is_whole) {
 		int64_t mod = b.whole == -1 ? 0 : a.whole % b.whole;
 
-		return whole_number(
+		return expression_whole(
 		    mod != 0 && (mod ^ b.whole) < 0 ? mod + b.whole : mod);
 	}
-	return real_number(
+	return expression_real(
 	    parser, at, rest != 0 && (rest < 0) != (b.real < 0) ? rest + b.real : rest);
 }
 
@@ -161,134 +147,12 @@ raise(struct parser *parser, const char *at, struct number a, struct number b)
 	int64_t whole;
 
 	if (is_zero(a) && b.real < 0)
-		return fail_at(
+		return expression_fail(
 		    parser, at, "ZeroDivisionError", "zero to a negative power");
 	if (a.is_whole && b.is_whole && b.whole >= 0 &&
 	    whole_power(a.whole, b.whole, &whole))
-		return whole_number(whole);
-	return real_number(parser, at, pow(a.real, b.real));
-}
-
-/* --- functions ---------------------------------------------------------------------- */
-
-static double
-smallest(const double *values, size_t count)
-{
-	double found = values[0];
-
-	while (count-- > 1)
-		found = fmin(found, values[count]);
-	return found;
-}
-
-static double
-largest(const double *values, size_t count)
-{
-	double found = values[0];
-
-	while (count-- > 1)
-		found = fmax(found, values[count]);
-	return found;
-}
-
-/* Of whole numbers these give one: a double does not hold them all. */
-enum whole { REAL, SAME, ABSOLUTE, LEAST, MOST };
-
-static const struct function {
-	const char *name;
-	enum whole whole;
-	double (*one)(double x); /* one of the three is set */
-	double (*two)(double x, double y);
-	double (*many)(const double *values, size_t count);
-} functions[] = {
-	{ "abs", ABSOLUTE, .one = fabs },
-	{ "sqrt", .one = sqrt },
-	{ "cbrt", .one = cbrt },
-	{ "exp", .one = exp },
-	{ "ln", .one = log },
-	{ "log2", .one = log2 },
-	{ "log10", .one = log10 },
-	{ "sin", .one = sin },
-	{ "cos", .one = cos },
-	{ "tan", .one = tan },
-	{ "asin", .one = asin },
-	{ "acos", .one = acos },
-	{ "atan", .one = atan },
-	{ "atan2", .two = atan2 },
-	{ "hypot", .two = hypot },
-	{ "floor", SAME, .one = floor },
-	{ "ceil", SAME, .one = ceil },
-	{ "trunc", SAME, .one = trunc },
-	{ "round", SAME, .one = round },
-	{ "min", LEAST, .many = smallest },
-	{ "max", MOST, .many = largest },
-};
-#define FUNCTION_COUNT (sizeof functions / sizeof functions[0])
-
-static const struct function *
-function_named(struct parser *parser, const char *at, const char *name)
-{
-	const char *names[FUNCTION_COUNT], *nearest;
-	size_t i;
-
-	for (i = 0; i < FUNCTION_COUNT; i++) {
-		if (strcmp(functions[i].name, name) == 0)
-			return &functions[i];
-		names[i] = functions[i].name;
-	}
-	nearest = strcmp(name, "log") == 0 ? "ln', 'log2' or 'log10"
-					   : nearest_name(name, names, FUNCTION_COUNT);
-	fail_at(parser, at, "ValueError",
-	    nearest == NULL
-		? arena_printf(parser->arena, "there is no function '%.60s'", name)
-		: arena_printf(parser->arena,
-		      "there is no function '%.60s'; did you mean '%s'?", name, nearest));
-	return NULL;
-}
-
-/* Returns false when that is no whole number, or they are not. */
-static bool
-whole_value(
-    enum whole whole, const struct number *numbers, size_t count, int64_t *value_r)
-{
-	int64_t value = numbers[0].whole;
-	size_t i;
-
-	for (i = 0; i < count; i++) {
-		int64_t other = numbers[i].whole;
-
-		if (!numbers[i].is_whole)
-			return false;
-		if (whole == LEAST ? other < value : whole == MOST && other > value)
-			value = other;
-	}
-	if (whole == ABSOLUTE && value == INT64_MIN)
-		return false;
-	*value_r = whole == ABSOLUTE && value < 0 ? -value : value;
-	return whole != REAL;
-}
-
-static struct number
-call(struct parser *parser, const char *at, const struct function *function,
-    const struct number *numbers, size_t count)
-{
-	double values[ARGUMENTS_MAX];
-	int64_t whole;
-	size_t wanted = function->one != NULL ? 1 : function->two != NULL ? 2 : count;
-
-	if (count != wanted)
-		return fail_at(parser, at, "ValueError",
-		    arena_printf(parser->arena, "%s takes %zu argument%s, not %zu",
-			function->name, wanted, wanted == 1 ? "" : "s", count));
-	if (whole_value(function->whole, numbers, count, &whole))
-		return whole_number(whole);
-	for (size_t i = 0; i < count; i++)
-		values[i] = numbers[i].real;
-	if (function->one != NULL)
-		return real_number(parser, at, function->one(values[0]));
-	if (function->two != NULL)
-		return real_number(parser, at, function->two(values[0], values[1]));
-	return real_number(parser, at, function->many(values, count));
+		return expression_whole(whole);
+	return expression_real(parser, at, pow(a.real, b.real));
 }
 
 /* --- grammar ------------------------------------------------------------------------ */
@@ -317,7 +181,7 @@ unexpected(struct parser *parser, const char *wanted)
 	const char *at = skip_space(parser);
 	char found[4] = { '\'', *at, '\'', '\0' };
 
-	return fail_at(parser, at, "ValueError",
+	return expression_fail(parser, at, "ValueError",
 	    arena_printf(parser->arena, "expected %s, found %s", wanted,
 		*at == '\0'                   ? "the end"
 		: isprint((unsigned char)*at) ? found
@@ -347,28 +211,28 @@ parse_number(struct parser *parser)
 	errno = 0;
 	whole = strtoll(start, NULL, 10);
 	if (at == start + digits && errno == 0)
-		return whole_number(whole);
-	return real_number(parser, start, strtod(start, NULL));
+		return expression_whole(whole);
+	return expression_real(parser, start, strtod(start, NULL));
 }
 
 static struct number
 parse_call(struct parser *parser, const char *at, const char *name)
 {
-	const struct function *function = function_named(parser, at, name);
+	const struct function *function = expression_function(parser, at, name);
 	struct number numbers[ARGUMENTS_MAX];
 	size_t count = 0;
 
 	if (function == NULL)
-		return whole_number(0);
+		return expression_whole(0);
 	do {
 		if (count == ARGUMENTS_MAX)
-			return fail_at(
+			return expression_fail(
 			    parser, parser->at, "ValueError", "too many arguments");
 		numbers[count++] = parse_sum(parser);
 	} while (parser->fault == NULL && accept(parser, ","));
 	if (!accept(parser, ")"))
 		return unexpected(parser, "',' or ')'");
-	return call(parser, at, function, numbers, count);
+	return expression_call(parser, at, function, numbers, count);
 }
 
 /* name = "pi" | "e" | function "(" sum {"," sum} ")" */
@@ -383,10 +247,10 @@ parse_name(struct parser *parser)
 	if (accept(parser, "("))
 		return parse_call(parser, at, name);
 	if (strcmp(name, "pi") == 0)
-		return real_number(parser, at, M_PI);
+		return expression_real(parser, at, M_PI);
 	if (strcmp(name, "e") == 0)
-		return real_number(parser, at, M_E);
-	return fail_at(parser, at, "ValueError",
+		return expression_real(parser, at, M_E);
+	return expression_fail(parser, at, "ValueError",
 	    arena_printf(parser->arena,
 		"'%.60s' is no number; the names known alone are pi and e", name));
 }
@@ -424,13 +288,14 @@ parse_power(struct parser *parser)
 static struct number
 parse_signed(struct parser *parser)
 {
-	struct number number = whole_number(0);
+	struct number number = expression_whole(0);
 	const char *at = skip_space(parser);
 
 	if (parser->fault != NULL)
 		return number;
 	if (++parser->depth > EXPRESSION_DEPTH_MAX)
-		fail_at(parser, at, "ValueError", "the expression is nested too deep");
+		expression_fail(
+		    parser, at, "ValueError", "the expression is nested too deep");
 	else if (accept(parser, "-"))
 		number = subtract(parser, at, number, parse_signed(parser));
 	else if (accept(parser, "+"))
