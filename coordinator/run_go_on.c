@@ -149,6 +149,23 @@ nothing_waits(struct run *run)
 	    run->thread);
 }
 
+/* Whoever was at it has ended without a commit: given up as a dead letter, or its agent could not be loaded any more. */
+static bool
+is_left(const struct value *head)
+{
+	return graph_stands(head) && value_text_is(value_get(head, "status"), "running");
+}
+
+static enum go
+refuse_left(struct run *run, const struct value *head)
+{
+	return run_fail(run, "ValueError",
+	    "thread '%s' was left in '%s' by a run that was given up, and nobody knows "
+	    "what came of its calls: begin with an input; if that run had one, `flotilla "
+	    "retry %s` says it again",
+	    run->thread, value_get_text(head, "next"), value_get_text(head, "run"));
+}
+
 /* As in LangGraph there is nothing to do then, which is no mistake. */
 static bool
 is_done(const struct value *head, const struct value *answer)
@@ -184,7 +201,7 @@ run_begin_resume(struct run *run, const struct value *head, const struct value *
 	enum go go;
 
 	if (!waits && !graph_has_failed(head) && !is_done(head, answer))
-		return nothing_waits(run);
+		return is_left(head) ? refuse_left(run, head) : nothing_waits(run);
 	if (run_check_agent(run, head, waits ? "waits" : "stands") != GO_ON)
 		return GO_FAIL;
 	go = begin_there(run, head);
@@ -247,12 +264,8 @@ go_on_at(struct run *run, const struct value *head, const struct value *command,
 	enum go go = run_check_agent(run, head, "stands");
 
 	/* What of its round has ended, and under which keys, is nowhere. At a checkpoint of the past all is made anew. */
-	if (go == GO_ON && run->past.version < 0 &&
-	    value_text_is(value_get(head, "status"), "running"))
-		return run_fail(run, "ValueError",
-		    "thread '%s' was left in '%s' by a run that was given up: begin "
-		    "with an input",
-		    run->thread, value_get_text(head, "next"));
+	if (go == GO_ON && run->past.version < 0 && is_left(head))
+		return refuse_left(run, head);
 	if (go == GO_ON)
 		go = begin_there(run, head);
 	if (go != GO_ON)

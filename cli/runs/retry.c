@@ -101,8 +101,11 @@ find_left(struct session *session, const struct value *record, struct store_retr
 	head = value_get(thread, "head");
 	version = value_get_int(thread, "version", 0);
 	is_own = value_text_is(value_get(head, "run"), retry->run);
+	/* One that ended while it was at it, as its agent could not be loaded any more, has left nothing of its round. */
 	takes_nothing =
-	    is_own ? !value_has(head, "next")
+	    is_own ? !value_has(head, "next") ||
+			 (value_text_is(value_get(head, "status"), "running") &&
+			     value_has(record, "input"))
 		   : version == final && value_get_int(record, "base", 0) + 1 == final;
 	/* There the steps were too many, and nothing is left to do. */
 	is_at_end = value_has(head, "next") && !graph_stands(head);

@@ -247,12 +247,8 @@ is_taken_over(void *arg)
 
 /* r1 is in its round, note has ended, break has not; then nobody is there but a new broker, and who takes over waits for no worker. */
 static void
-begin_stops(struct scene *scene)
+leave_in_round(struct scene *scene)
 {
-	ask_put(scene->wait);
-	ask_check_status(
-	    scene, ask_run(scene, "stops", "r0", "t", "input", "\"hi\""), "interrupted");
-	ask_submit(scene, "stops", "r1", "t", "resume", "null");
 	ask_wait_lines(scene, "break", 1);
 	ck_assert(client_wait(scene->client, is_stored, scene, WAIT_MS));
 	kit_kill(scene->kit, KIT_COORDINATOR, 0);
@@ -260,6 +256,16 @@ begin_stops(struct scene *scene)
 	kit_kill(scene->kit, KIT_BROKER, 0);
 	kit_start(scene->kit, KIT_BROKER, 0);
 	kit_flag(scene->kit, KIT_COORDINATOR, "--served-wait-ms", "0");
+}
+
+static void
+begin_stops(struct scene *scene)
+{
+	ask_put(scene->wait);
+	ask_check_status(
+	    scene, ask_run(scene, "stops", "r0", "t", "input", "\"hi\""), "interrupted");
+	ask_submit(scene, "stops", "r1", "t", "resume", "null");
+	leave_in_round(scene);
 }
 
 static void
@@ -344,14 +350,13 @@ rename_key(struct scene *scene, const char *from, const char *to)
 	    REDIS_OK);
 }
 
-/* Who takes r1 over cannot have its agent: what its round had come to is nowhere then, and note is not made again. */
+/* Who takes r1 over cannot have its agent. */
 static void
-play_lost_agent(struct scene *scene)
+lose_agent(struct scene *scene)
 {
 	const struct value *version = NULL;
 	const char *source;
 
-	begin_stops(scene);
 	ck_assert_int_eq(redis_text(scene->client->redis, scene->arena, WAIT_MS, &version,
 			     "HGET", "fl:agents", "stops", NULL),
 	    REDIS_OK);
@@ -363,8 +368,15 @@ play_lost_agent(struct scene *scene)
 	ask_check_end(scene, "r1", "error");
 	rename_key(scene, "elsewhere", source);
 	unlink(scene->wait);
-	ask_check_status(
-	    scene, ask_run(scene, "stops", "r2", "t", "resume", "null"), "error");
+}
+
+/* What its round had come to is nowhere then, and note is not made again. */
+static void
+play_lost_agent(struct scene *scene)
+{
+	begin_stops(scene);
+	lose_agent(scene);
+	ask_check_refused(scene, "stops", "r2", "t", "null", "was left in 'tools'");
 	ask_check_status(scene,
 	    ask_run(scene, "stops", "r3", "t", "command", "{\"goto\": \"tools\"}"),
 	    "error");
@@ -376,6 +388,26 @@ play_lost_agent(struct scene *scene)
 START_TEST(a_run_whose_agent_is_lost_is_not_gone_on_with)
 {
 	ask_act_with(play_lost_agent, stops);
+}
+END_TEST
+
+static void
+play_said_again(struct scene *scene)
+{
+	ask_put(scene->wait);
+	ask_submit(scene, "stops", "r1", "t", "input", "\"hi\"");
+	leave_in_round(scene);
+	lose_agent(scene);
+	ck_assert_str_eq(
+	    kit_flotilla(scene->kit, "retry", "r1", "--run-id", "r2", NULL), "r2\n");
+	ask_check_end(scene, "r2", "success");
+}
+
+START_TEST(what_a_run_whose_agent_is_lost_was_told_is_said_again)
+{
+	ask_act_with(
+	    play_said_again, AGENT("stops", RAISES "tools: [note, break]\n",
+				 "{id: a, name: note, args: {text: once}}, " BREAK));
 }
 END_TEST
 
@@ -394,5 +426,6 @@ tcase_go_on_again(void)
 	tcase_add_test(tcase, a_call_of_what_nobody_knows_is_not_made_again);
 	tcase_add_test(tcase, a_middleware_that_failed_is_left_out);
 	tcase_add_test(tcase, a_run_whose_agent_is_lost_is_not_gone_on_with);
+	tcase_add_test(tcase, what_a_run_whose_agent_is_lost_was_told_is_said_again);
 	return tcase;
 }
