@@ -20,34 +20,35 @@
 #define HELD_MS 20u      /* what waits for another reader's is looked at so often */
 #define HELD_MS_MAX 160u /* when nothing has moved meanwhile, ever less often */
 #define HELD_MAX 64u     /* while more wait, nothing new is read */
+#define AWAITED_MS                                                                       \
+	3u /* whether another reader has dealt with what is awaited is asked so often */
 #define LEAVE_MS 1000u
-#define ENTRY_ID_BYTES 48u
 #define FULL_MS 300u /* without room for runs, what others have left is read so often */
 
 struct inbox {
 	struct coordinator *coordinator;
 	struct fiber *fiber;
 	bool stopping, ended;
-	bool holds_own;      /* entries that were read and are to be read again, soon */
-	size_t held;         /* of the last readings, at least */
-	uint64_t own_at;     /* when to do so next */
-	unsigned own_ms;     /* and how long behind that again */
-	uint64_t said_at;    /* inbox_batch_move */
-	uint64_t orphans_at; /* when to look for orphans next */
+	bool holds_own; /* entries that were read and are to be read again, soon */
+	struct inbox_held held; /* of the last readings, at least */
+	uint64_t own_at;        /* when to do so next */
+	unsigned own_ms;        /* and how long behind that again */
+	uint64_t said_at;       /* inbox_batch_move */
+	uint64_t orphans_at;    /* when to look for orphans next */
 	uint64_t tidy_at;
 	uint64_t full_at; /* when to read although there is no room */
-	char orphans_from[ENTRY_ID_BYTES];
+	char orphans_from[INBOX_ID_BYTES];
 };
 
 /* Those that are held are to be read again, soon. */
 static void
 move_all(struct inbox *inbox, struct arena *arena, const struct value *entries)
 {
-	size_t held =
-	    inbox_batch_move(inbox->coordinator, arena, entries, &inbox->said_at);
+	size_t held = inbox->held.count;
 
-	inbox->held += held;
-	inbox->holds_own = inbox->holds_own || held > 0;
+	inbox_batch_move(
+	    inbox->coordinator, arena, entries, &inbox->said_at, &inbox->held);
+	inbox->holds_own = inbox->holds_own || inbox->held.count > held;
 }
 
 static void
@@ -84,7 +85,7 @@ take_orphans(struct inbox *inbox, struct arena *arena)
 /* Moves those behind *from_p that were read under our name, at most count, and sets it to the last one. Returns how
  * many; -1: Redis has not said. */
 static long
-finish_some(struct inbox *inbox, char from[ENTRY_ID_BYTES], unsigned count)
+finish_some(struct inbox *inbox, char from[INBOX_ID_BYTES], unsigned count)
 {
 	struct coordinator *coordinator = inbox->coordinator;
 	struct arena *arena = arena_new();
@@ -96,7 +97,7 @@ finish_some(struct inbox *inbox, char from[ENTRY_ID_BYTES], unsigned count)
 		found = (long)value_size(entries);
 	if (found > 0) {
 		last = value_at(entries, (size_t)found - 1);
-		snprintf(from, ENTRY_ID_BYTES, "%s", redis_reply_text(value_at(last, 0)));
+		snprintf(from, INBOX_ID_BYTES, "%s", redis_reply_text(value_at(last, 0)));
 		move_all(inbox, arena, entries);
 	}
 	arena_destroy(&arena);
@@ -108,24 +109,48 @@ finish_some(struct inbox *inbox, char from[ENTRY_ID_BYTES], unsigned count)
 static void
 finish_own(struct inbox *inbox)
 {
-	char from[ENTRY_ID_BYTES] = "0";
+	char from[INBOX_ID_BYTES] = "0";
 	unsigned left = HELD_MAX + INBOX_BATCH;
-	size_t held = inbox->held;
+	size_t held = inbox->held.count;
 	long found;
 
 	inbox->holds_own = false;
-	inbox->held = 0;
+	inbox->held = (struct inbox_held){ 0 };
 	do {
 		found = finish_some(inbox, from, left);
 		left -= found > 0 ? (unsigned)found : 0;
 	} while (found > 0 && left > 0);
 	if (found == -1)
 		inbox->holds_own = true;
-	if (inbox->held == 0 || inbox->held < held)
+	if (inbox->held.count == 0 || inbox->held.count < held)
 		inbox->own_ms = HELD_MS;
 	else if (inbox->own_ms < HELD_MS_MAX)
 		inbox->own_ms *= 2;
 	inbox->own_at = loop_now_ms(inbox->coordinator->loop) + inbox->own_ms;
+}
+
+/* What is held is read again when what it waits for is dealt with, at the latest when its time has come: who
+ * has much to read again does not do so for nothing, and whoever waits for him waits no longer than he must. */
+static bool
+is_own_due(struct inbox *inbox, struct arena *arena)
+{
+	struct coordinator *coordinator = inbox->coordinator;
+	const char *awaited = inbox->held.awaited;
+	const struct value *pending;
+
+	if (!inbox->holds_own || loop_now_ms(coordinator->loop) >= inbox->own_at)
+		return inbox->holds_own;
+	return awaited[0] != '\0' &&
+	       redis_text(coordinator->redis, arena, BLOCK_MS, &pending, "XPENDING",
+		   STORE_INBOX, STORE_INBOX_GROUP, awaited, awaited, "1",
+		   NULL) == REDIS_OK &&
+	       value_size(pending) == 0;
+}
+
+static bool
+is_awaiting(const struct inbox *inbox)
+{
+	return inbox->holds_own && inbox->held.awaited[0] != '\0';
 }
 
 /* Forgets readers that have gone. */
@@ -207,7 +232,9 @@ read_some(struct inbox *inbox, struct arena *arena, bool room)
 	    store, arena, coordinator->settings->common.name, ">", INBOX_BATCH, &entries);
 	enum redis_status awaited = REDIS_OK;
 
-	if (status == STORE_OK && value_size(entries) == 0)
+	if (status == STORE_OK && value_size(entries) == 0 && is_awaiting(inbox))
+		fiber_sleep(AWAITED_MS);
+	else if (status == STORE_OK && value_size(entries) == 0)
 		awaited = await_one(inbox, arena, room, &entries);
 	if (status == STORE_OK && awaited == REDIS_OK) {
 		move_read(inbox, arena, entries);
@@ -242,7 +269,6 @@ static void
 inbox_main(void *arg)
 {
 	struct inbox *inbox = arg;
-	struct loop *loop = inbox->coordinator->loop;
 	struct arena *arena = arena_new();
 	bool room;
 
@@ -256,14 +282,14 @@ inbox_main(void *arg)
 		room = has_room(inbox->coordinator);
 		if (guard_admits(inbox->coordinator->guard) &&
 		    (room || reads_when_full(inbox))) {
-			if (inbox->holds_own && loop_now_ms(loop) >= inbox->own_at)
+			if (is_own_due(inbox, arena))
 				finish_own(inbox);
 			take_orphans(inbox, arena);
 			tidy(inbox, arena);
-			if (inbox->held < HELD_MAX)
+			if (inbox->held.count < HELD_MAX)
 				read_some(inbox, arena, room);
 			else
-				fiber_sleep(HELD_MS);
+				fiber_sleep(is_awaiting(inbox) ? AWAITED_MS : HELD_MS);
 		} else {
 			fiber_sleep(CLOSED_MS);
 		}

@@ -1,5 +1,6 @@
 #include "inbox_batch.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "coordinator.h"
@@ -21,7 +22,7 @@ struct batch {
 	struct inbox_place *places; /* of entries */
 	size_t count;
 	struct fiber *waiting;
-	size_t held;            /* that are to be read again, soon */
+	struct inbox_held *held;
 	bool is_unknown;        /* what is held is not to be */
 	unsigned connects;      /* of Redis, when they were read */
 	size_t left;            /* fibers */
@@ -39,10 +40,14 @@ struct entry {
 static void
 hold(struct batch *batch, size_t i)
 {
+	const char *awaits = batch->places[i].awaits;
+
 	if (batch->is_unknown)
 		return;
+	if (awaits != NULL && batch->held->awaited[0] == '\0')
+		snprintf(batch->held->awaited, INBOX_ID_BYTES, "%s", awaits);
 	do {
-		batch->held++;
+		batch->held->count++;
 		i = batch->places[i].next;
 	} while (i != 0);
 }
@@ -225,13 +230,14 @@ begin(struct batch *batch, size_t i)
 		batch->left--; /* it stays pending and is taken over later */
 }
 
-size_t
+void
 inbox_batch_move(struct coordinator *coordinator, struct arena *arena,
-    const struct value *entries, uint64_t *said_at_p)
+    const struct value *entries, uint64_t *said_at_p, struct inbox_held *held)
 {
 	struct batch batch = { .coordinator = coordinator,
 		.arena = arena,
 		.waiting = fiber_current(),
+		.held = held,
 		.connects = redis_connects(coordinator->redis) };
 	size_t room = value_size(entries) + 1, i;
 
@@ -250,5 +256,4 @@ inbox_batch_move(struct coordinator *coordinator, struct arena *arena,
 			delete_done(&batch);
 	delete_done(&batch);
 	fiber_shield(false);
-	return batch.held;
 }

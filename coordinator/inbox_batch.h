@@ -10,10 +10,18 @@
 
 struct coordinator;
 
+#define INBOX_ID_BYTES 48u
+
+/* What was read and stays: is to be read again, soon. */
+struct inbox_held {
+	size_t count;
+	char awaited
+	    [INBOX_ID_BYTES]; /* the entry that the first of them waits for; "": it is not known */
+};
+
 /* Moves entries, [[id, [name, text, ...]], ...], in a fiber; returns when all are dealt with, or held. Lends from arena meanwhile.
- * *said_at_p: when it may be said next that nobody knows who goes before whom; 0 at first. Returns how many are held, and are to
- * be read again soon. */
-size_t inbox_batch_move(struct coordinator *coordinator, struct arena *arena,
-    const struct value *entries, uint64_t *said_at_p);
+ * *said_at_p: when it may be said next that nobody knows who goes before whom; 0 at first. Adds to held those that are. */
+void inbox_batch_move(struct coordinator *coordinator, struct arena *arena,
+    const struct value *entries, uint64_t *said_at_p, struct inbox_held *held);
 
 #endif

@@ -76,6 +76,14 @@ other_of(const struct value *ahead, size_t at)
 		redis_reply_text(value_at(ahead, at + 2)) };
 }
 
+/* ahead is in order: what is said last is the last to go. */
+static void
+hold(struct inbox_place *place, const char *awaits)
+{
+	place->is_held = true;
+	place->awaits = awaits;
+}
+
 /* last: nobody has looked at what stands behind it; "": all has been looked at. */
 static void
 hold_beyond(struct inbox_place *places, size_t count, const char *last)
@@ -86,7 +94,7 @@ hold_beyond(struct inbox_place *places, size_t count, const char *last)
 		return;
 	for (i = 0; i < count; i++)
 		if (asks(&places[i]) && compare_ids(places[i].id, last) > 0)
-			places[i].is_held = true;
+			hold(&places[i], last);
 }
 
 void
@@ -97,6 +105,7 @@ inbox_line_up(struct inbox_place *places, size_t count, const struct value *ahea
 	for (i = 0; i < count; i++) {
 		places[i].is_held = places[i].is_behind = false;
 		places[i].next = 0;
+		places[i].awaits = NULL;
 		chain(places, i);
 	}
 	for (at = 1; at + 2 < size; at += 3) {
@@ -104,7 +113,7 @@ inbox_line_up(struct inbox_place *places, size_t count, const struct value *ahea
 
 		for (i = 0; i < count; i++)
 			if (waits_for(&places[i], &other))
-				places[i].is_held = true;
+				hold(&places[i], other.id);
 	}
 	if (size > 0)
 		hold_beyond(places, count, redis_reply_text(value_at(ahead, 0)));

@@ -24,6 +24,8 @@ struct inbox_place {
 	bool is_held;   /* not to be moved now, nor those behind it */
 	bool is_behind; /* it is another one's next */
 	size_t next;    /* of its thread in this reading; 0: none */
+	/* Of a held one: which of those ahead it waits for; NULL: none of them, or nobody knows. */
+	const char *awaits;
 };
 
 /* Returns whether any of them has to know what is ahead. */

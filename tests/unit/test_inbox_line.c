@@ -78,10 +78,27 @@ START_TEST(anothers_entry_holds_those_behind_it)
 	ck_assert(!places[0].is_held); /* it is before that one */
 	ck_assert(!places[1].is_held);
 	ck_assert(places[2].is_held);
+	ck_assert_str_eq(places[2].awaits, "9-5");
+	ck_assert_ptr_null(places[0].awaits);
 	ck_assert(!places[3].is_held); /* it begins a thread */
 	ck_assert(!places[4].is_held);
 	ck_assert(places[5].is_held);
+	ck_assert_str_eq(places[5].awaits, "10-1");
 	ck_assert_uint_eq(places[4].next, 5);
+}
+END_TEST
+
+START_TEST(the_last_of_several_ahead_is_awaited)
+{
+	static const char *const ahead[] = { "", "1-0", "a", "r", "2-0", "b", "s", "3-0",
+		"a", "t" };
+	struct inbox_place places[] = { PLACE("5-0", "a", true) };
+
+	inbox_line_up(places, COUNT(places), ahead_of(ahead, COUNT(ahead)));
+	ck_assert_str_eq(places[0].awaits, "3-0");
+	inbox_line_up(places, COUNT(places), ahead_of(ahead, 1));
+	ck_assert(!places[0].is_held);
+	ck_assert_ptr_null(places[0].awaits);
 }
 END_TEST
 
@@ -99,7 +116,9 @@ START_TEST(a_run_waits_for_its_parent)
 	inbox_line_up(places, COUNT(places), ahead_of(ahead, COUNT(ahead)));
 	ck_assert(!places[0].is_held);
 	ck_assert(places[1].is_held);
+	ck_assert_ptr_null(places[1].awaits); /* that one is in this reading */
 	ck_assert(places[2].is_held);
+	ck_assert_str_eq(places[2].awaits, "1-0");
 	ck_assert(!places[3].is_held);
 	/* What comes later is not waited for: two that named each other would wait for ever. */
 	places[0].parent = "k";
@@ -118,6 +137,7 @@ START_TEST(what_nobody_has_looked_at_holds_too)
 	ck_assert(!places[0].is_held);
 	ck_assert(!places[1].is_held);
 	ck_assert(places[2].is_held);
+	ck_assert_str_eq(places[2].awaits, "1500-0");
 	inbox_line_up(places, COUNT(places), NULL);
 	ck_assert(!places[2].is_held);
 	inbox_line_hold(places, COUNT(places));
@@ -135,6 +155,7 @@ tcase_inbox_line(void)
 	tcase_add_test(tcase, runs_of_their_own_threads_ask_nothing);
 	tcase_add_test(tcase, those_of_one_thread_stand_in_a_line);
 	tcase_add_test(tcase, anothers_entry_holds_those_behind_it);
+	tcase_add_test(tcase, the_last_of_several_ahead_is_awaited);
 	tcase_add_test(tcase, a_run_waits_for_its_parent);
 	tcase_add_test(tcase, what_nobody_has_looked_at_holds_too);
 	return tcase;
