@@ -19,6 +19,7 @@
 
 /* Of the drain: to send results and give calls back when their time is over. */
 #define HAND_BACK_MS INT64_C(2000)
+#define WEBHOOK_SHARE 4u /* of the slots, one in so many */
 
 struct worker_tools {
 	struct service *service;
@@ -142,6 +143,13 @@ on_call(void *arg, struct worker_call *call)
 	return job_answer(&tools->world, call);
 }
 
+/* A receiver may take ten seconds to say nothing: however many are to be told, tools keep the other slots. */
+static uint32_t
+webhook_slots(uint32_t slots)
+{
+	return slots < 2 * WEBHOOK_SHARE ? 1 : slots / WEBHOOK_SHARE;
+}
+
 /* What its tools are, the service of this worker alone, and `webhook` where it posts. In the
  * arena. */
 static const struct wire_service *
@@ -155,7 +163,8 @@ services_of(struct worker_tools *tools, struct tool_table *table, struct arena *
 	memcpy(all, services, *count_r * sizeof *all);
 	all[(*count_r)++] = (struct wire_service){ tools->pin, 0 };
 	if (strcmp(tools->settings->webhooks, "off") != 0)
-		all[(*count_r)++] = (struct wire_service){ SERVICE_WEBHOOK, slots };
+		all[(*count_r)++] =
+		    (struct wire_service){ SERVICE_WEBHOOK, webhook_slots(slots) };
 	return all;
 }
 
