@@ -334,6 +334,10 @@ enum store_status store_open_thread(struct store *store, struct arena *arena,
 enum store_status store_note_thread(struct store *store, struct arena *arena,
     const char *thread, const struct value *metadata, const char *ttl);
 
+/* Whether a change that another came before is to be tried again; *tries: how often it was, 0 at first. Waits, on a fiber, the longer the
+ * oftener, so that of many at once each has its turn. */
+bool store_try_again(unsigned *tries);
+
 /* How long a thread is kept, "ms action", in arena, NULL: nothing was said; and until when, in ms since 1970, 0: for ever. */
 enum store_status store_thread_ttl(struct store *store, struct arena *arena,
     const char *thread, const char **ttl_r, uint64_t *until_ms_r);

@@ -6,10 +6,12 @@
 #include <string.h>
 
 #include "bounds.h"
+#include "fiber.h"
 #include "json.h"
 #include "store_runs.h"
 
-#define TRIES_MAX 8 /* when others change the metadata at the same time */
+#define TRIES_MAX 40u /* of a change, when others change the same at the same time */
+#define TRY_MS_MAX 1024u
 
 enum store_status
 store_open_thread(struct store *store, struct arena *arena, const char *thread,
@@ -81,14 +83,24 @@ note_once(struct store *store, struct arena *arena, const char *thread,
 	return store_answers(reply, "UNKNOWN") ? STORE_NONE : store_odd(store, reply);
 }
 
+/* Those that began together do not come together again. */
+bool
+store_try_again(unsigned *tries)
+{
+	unsigned ms = *tries < 10 ? 1u << *tries : TRY_MS_MAX;
+
+	return *tries < TRIES_MAX &&
+	       ((*tries)++ == 0 || fiber_sleep(1 + arc4random_uniform(ms)) == 0);
+}
+
 enum store_status
 store_note_thread(struct store *store, struct arena *arena, const char *thread,
     const struct value *metadata, const char *ttl)
 {
 	enum store_status status = STORE_STALE;
-	unsigned tries;
+	unsigned tries = 0;
 
-	for (tries = 0; status == STORE_STALE && tries < TRIES_MAX; tries++)
+	while (status == STORE_STALE && store_try_again(&tries))
 		status = note_once(store, arena, thread, metadata, ttl);
 	return status;
 }

@@ -16,8 +16,6 @@
 #include "tenant.h"
 #include "wire.h"
 
-#define CHANGES_MAX 8u /* tries, while others change it as well */
-
 static void
 reply_one(struct call *call, const char *id)
 {
@@ -177,9 +175,9 @@ static void
 try(struct call *call, enum store_status (*step)(struct call *call))
 {
 	enum store_status status = STORE_STALE;
-	unsigned i;
+	unsigned tries = 0;
 
-	for (i = 0; i < CHANGES_MAX && status == STORE_STALE; i++)
+	while (status == STORE_STALE && store_try_again(&tries))
 		status = step(call);
 	if (status == STORE_OK)
 		reply_one(call, call->params[0]);

@@ -14,7 +14,6 @@
 
 #define LIMIT 10
 #define LIMIT_MAX 1000
-#define CHANGES_MAX 8u /* tries, while others change it as well */
 
 /* --- one ---------------------------------------------------------------------------------- */
 
@@ -156,9 +155,9 @@ void
 call_cron_change(struct call *call)
 {
 	enum store_status status = STORE_STALE;
-	unsigned i;
+	unsigned tries = 0;
 
-	for (i = 0; i < CHANGES_MAX && status == STORE_STALE; i++)
+	while (status == STORE_STALE && store_try_again(&tries))
 		status = change(call);
 	if (status == STORE_OK)
 		reply_one(call, call->params[0]);
