@@ -1,5 +1,6 @@
 #include "answer.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -117,6 +118,8 @@ call_of(struct arena *arena, const struct value *id, const char *name,
 
 	return value_map_of(arena, call, COUNT(call));
 }
+
+static_assert(TOOL_CALLS_MAX == 128u, "ANSWER_CALLS_FAULT says it");
 
 int
 answer_call(

@@ -25,6 +25,8 @@ struct answer {
 int answer_call(
     struct answer *answer, const char *id, const char *name, const struct value *args);
 
+#define ANSWER_CALLS_FAULT "more than 128 tool calls in one message" /* TOOL_CALLS_MAX */
+
 const struct value *answer_message(struct answer *answer);
 
 /* A number of tokens in map that can be believed, so that sums of them can be too. */

@@ -98,7 +98,7 @@ read_calls(struct answer *answer, const struct value *blocks, const char **error
 		}
 		if (answer_call(answer, value_get_text(block, "id"), name,
 			value_get(block, "input")) == -1) {
-			*error_r = "too many tool calls in one message";
+			*error_r = ANSWER_CALLS_FAULT;
 			return -1;
 		}
 	}

@@ -88,7 +88,7 @@ add_use(struct answer *answer, struct value_list *blocks, const struct value *us
 	*error_r = "a tool call has no name";
 	if (name == NULL || *name == '\0')
 		return -1;
-	*error_r = "too many tool calls in one message";
+	*error_r = ANSWER_CALLS_FAULT;
 	return answer_call(
 	    answer, value_get_text(use, "toolUseId"), name, value_get(use, "input"));
 }

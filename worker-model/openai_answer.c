@@ -149,7 +149,7 @@ read_call(struct answer *answer, const struct value *call, const char **error_r)
 	if (openai_call(answer, value_get_text(call, "id"), name,
 		value_get(function, "arguments"), value_get(call, OPENAI_BESIDE)) == 0)
 		return 0;
-	*error_r = "too many tool calls in one message";
+	*error_r = ANSWER_CALLS_FAULT;
 	return -1;
 }
 

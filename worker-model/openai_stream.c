@@ -178,7 +178,7 @@ take_call(struct stream *stream, const struct value *delta)
 	struct call *call = call_for(stream, delta);
 
 	if (call == NULL)
-		return unreadable(stream, "too many tool calls in one message");
+		return unreadable(stream, ANSWER_CALLS_FAULT);
 	append_once(stream, &call->id, value_get(delta, "id"));
 	append_once(stream, &call->name, value_get(function, "name"));
 	take_beside(stream, call, value_get(delta, OPENAI_BESIDE));

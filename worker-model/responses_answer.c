@@ -114,7 +114,7 @@ add_call(struct content *content, const struct value *item, const char **error_r
 	}
 	if (answer_call(content->answer, value_get_text(item, "call_id"), name,
 		responses_call_args(arena, item)) == -1) {
-		*error_r = "too many tool calls in one message";
+		*error_r = ANSWER_CALLS_FAULT;
 		return -1;
 	}
 	/* Of the tools that the model has found for itself a call says where they are. */

@@ -253,8 +253,8 @@ static const struct {
 	const char *key, *item, *reason;
 	size_t max;
 } many[] = {
-	{ "tool_calls", "{'function':{'name':'f'}}", "too many tool calls in one message",
-	    TOOL_CALLS_MAX },
+	{ "tool_calls", "{'function':{'name':'f'}}",
+	    "more than 128 tool calls in one message", TOOL_CALLS_MAX },
 	{ "content", "{'type':'text','text':'a'}", "too many blocks in one message",
 	    ANSWER_BLOCKS_MAX },
 	{ "reasoning_details", "{'type':'x'}", "too many blocks in one message",

@@ -402,7 +402,7 @@ START_TEST(more_calls_than_the_limit_are_refused)
 		    "%sdata: {'choices':[{'delta':{'tool_calls':[{'index':%u}]}}]}~",
 		    body, i);
 	ck_assert_ptr_null(read_in_pieces(body, 4096, &fault));
-	ck_assert_ptr_nonnull(strstr(fault->message, "too many tool calls"));
+	ck_assert_ptr_nonnull(strstr(fault->message, "more than 128 tool calls"));
 }
 END_TEST
 

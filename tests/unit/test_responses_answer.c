@@ -211,7 +211,7 @@ START_TEST(no_more_than_one_message_holds_is_read)
 	ck_assert_str_eq(error, "too many blocks in one message");
 	ck_assert_ptr_null(answer_of_many(
 	    "{'type':'function_call','name':'f'}", TOOL_CALLS_MAX + 1, &error));
-	ck_assert_str_eq(error, "too many tool calls in one message");
+	ck_assert_str_eq(error, "more than 128 tool calls in one message");
 }
 END_TEST
 
