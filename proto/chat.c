@@ -85,35 +85,49 @@ chat_is_sound(const struct value *message)
 }
 
 /* Returns the text of a content block, or NULL: a block may be a bare string. */
-static const char *
+static const struct value *
 block_text(const struct value *block)
 {
+	const struct value *text = value_get(block, "text");
+
 	if (value_is(block, VALUE_STR))
-		return value_text(block);
-	if (value_text_is(value_get(block, "type"), "text"))
-		return value_get_text(block, "text");
-	return NULL;
+		return block;
+	return value_text_is(value_get(block, "type"), "text") &&
+		       value_is(text, VALUE_STR)
+		   ? text
+		   : NULL;
+}
+
+const struct value *
+chat_said(struct arena *arena, const struct value *message)
+{
+	const struct value *content = value_get(message, "content"), *text;
+	struct packet joined = { 0 };
+	size_t i;
+
+	if (value_is(content, VALUE_STR))
+		return content;
+	for (i = 0; value_is(content, VALUE_ARRAY) && i < value_size(content); i++) {
+		text = block_text(value_at(content, i));
+		if (text != NULL)
+			packet_append(&joined, text->text, text->size);
+	}
+	text = value_strn(arena, joined.data, joined.size);
+	packet_release(&joined);
+	return text;
 }
 
 const char *
 chat_text(struct arena *arena, const struct value *message)
 {
-	const struct value *content = value_get(message, "content");
-	struct packet joined = { 0 };
-	const char *text;
-	size_t i;
+	const struct value *said = chat_said(arena, message);
+	char *text, *nul;
 
-	if (value_is(content, VALUE_STR))
-		return value_text(content);
-	if (!value_is(content, VALUE_ARRAY))
-		return "";
-	for (i = 0; i < value_size(content); i++) {
-		text = block_text(value_at(content, i));
-		if (text != NULL)
-			packet_append(&joined, text, strlen(text));
-	}
-	text = arena_copy(arena, joined.data, joined.size);
-	packet_release(&joined);
+	if (said->size == 0 || memchr(said->text, '\0', said->size) == NULL)
+		return value_text(said);
+	text = arena_copy(arena, said->text, said->size);
+	while ((nul = memchr(text, '\0', said->size)) != NULL)
+		*nul = ' ';
 	return text;
 }
 

@@ -26,7 +26,10 @@ bool chat_is(const struct value *message, const char *type);
  * asked. */
 bool chat_is_sound(const struct value *message);
 
-/* Returns message's text: the content string, or the text blocks joined; "" when none. */
+/* Returns message's text, a string: the content string, or the text blocks joined; "" when none. */
+const struct value *chat_said(struct arena *arena, const struct value *message);
+
+/* The same for those who read up to a NUL: one within is a space here, so that nothing is hidden behind it. */
 const char *chat_text(struct arena *arena, const struct value *message);
 
 /* Returns the call of an AI message, valid or malformed, that has this id, or NULL. */

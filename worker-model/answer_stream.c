@@ -181,7 +181,7 @@ show_whole(struct answer_stream *stream, const struct value *message)
 		    arena, "content", value_array(arena, &content->items[i], 1), NULL);
 
 		answer_stream_begin_text(stream);
-		answer_stream_show(stream, value_str(arena, chat_text(arena, one)));
+		answer_stream_show(stream, chat_said(arena, one));
 	}
 }
 

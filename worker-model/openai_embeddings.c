@@ -17,8 +17,7 @@ openai_embeddings_request_numbers(
 	(void)stream;
 	(void)error_r;
 	for (i = 0; i < value_size(ask->messages); i++)
-		value_list_add(&texts,
-		    value_str(arena, chat_text(arena, value_at(ask->messages, i))));
+		value_list_add(&texts, chat_said(arena, value_at(ask->messages, i)));
 	return value_map(arena, "model", value_str(arena, ask->model), "input",
 	    value_list_end(&texts), NULL);
 }

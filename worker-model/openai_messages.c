@@ -134,7 +134,7 @@ content_of(struct arena *arena, const struct value *message, const char *provide
 {
 	const struct value *content = value_get(message, "content");
 	bool texts = chat_is(message, "ai");
-	const char *text;
+	const struct value *text;
 
 	if (value_is_nil(content))
 		return value_str(arena, "");
@@ -142,9 +142,9 @@ content_of(struct arena *arena, const struct value *message, const char *provide
 		return content;
 	if (!value_is(content, VALUE_ARRAY))
 		return value_str(arena, json_text(arena, content));
-	text = texts || is_all_text(content) ? chat_text(arena, message) : NULL;
-	if (text != NULL && (*text == '\0' || !openai_itself(provider)))
-		return value_str(arena, text);
+	text = texts || is_all_text(content) ? chat_said(arena, message) : NULL;
+	if (text != NULL && (text->size == 0 || !openai_itself(provider)))
+		return text;
 	return parts_of(arena, content, texts);
 }
 

@@ -13,7 +13,7 @@ openai_moderation_request(const struct ask *ask, bool stream, const char **error
 	(void)stream;
 	(void)error_r;
 	return value_map(arena, "model", value_str(arena, ask->model), "input",
-	    value_str(arena, last == NULL ? "" : chat_text(arena, last)), NULL);
+	    last == NULL ? value_str(arena, "") : chat_said(arena, last), NULL);
 }
 
 /* Every value of map is of the wanted kind. */

@@ -15,8 +15,7 @@ text_of(struct arena *arena, const struct value *message)
 {
 	const struct value *content = value_get(message, "content");
 
-	return value_is(content, VALUE_STR) ? content
-					    : value_str(arena, chat_text(arena, message));
+	return value_is(content, VALUE_STR) ? content : chat_said(arena, message);
 }
 
 static bool

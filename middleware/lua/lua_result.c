@@ -62,8 +62,9 @@ static int
 push_text(lua_State *L)
 {
 	const struct value *message = values_take(L, -1, "the message");
+	const struct value *said = chat_said(vm_arena(L), message);
 
-	lua_pushstring(L, chat_text(vm_arena(L), message));
+	lua_pushlstring(L, said->text, said->size);
 	return 1;
 }
 

@@ -213,6 +213,25 @@ START_TEST(text_is_the_string_or_the_text_blocks_joined)
 }
 END_TEST
 
+/* Who reads a text up to its first NUL would not see what stands behind it, and what is asked of a provider has all. */
+START_TEST(nothing_is_hidden_behind_a_nul)
+{
+	const struct value *text = value_strn(arena, "a\0b\0", 4), *said;
+	const struct value *whole = value_map(arena, "content", text, NULL);
+	const struct value *blocks = value_map(arena, "content",
+	    list(text,
+		value_map(arena, "type", value_str(arena, "text"), "text", text, NULL)),
+	    NULL);
+
+	ck_assert(chat_said(arena, whole) == text);
+	ck_assert_str_eq(chat_text(arena, whole), "a b ");
+	said = chat_said(arena, blocks);
+	ck_assert_uint_eq(said->size, 8);
+	ck_assert_mem_eq(said->text, "a\0b\0a\0b\0", 8);
+	ck_assert_str_eq(chat_text(arena, blocks), "a b a b ");
+}
+END_TEST
+
 START_TEST(messages_are_made_with_their_fields)
 {
 	const struct value *tool = chat_tool(arena, "42", "c1", "add", "success");
@@ -410,6 +429,7 @@ tcase_chat(void)
 	tcase_add_test(tcase, messages_that_do_not_change_are_shared);
 	tcase_add_test(tcase, long_lists_keep_order);
 	tcase_add_test(tcase, text_is_the_string_or_the_text_blocks_joined);
+	tcase_add_test(tcase, nothing_is_hidden_behind_a_nul);
 	tcase_add_test(tcase, messages_are_made_with_their_fields);
 	tcase_add_test(
 	    tcase, pending_calls_are_those_of_the_last_ai_message_without_an_answer);

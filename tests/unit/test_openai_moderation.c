@@ -38,6 +38,9 @@ START_TEST(the_last_text_is_sent_beside_the_chat)
 
 	ck_assert_value(arena, openai_moderation_request(&ask, false, NULL),
 	    "{'model':'omni-moderation-latest','input':'new'}");
+	ask.messages = literal(arena, "[{'type':'human','content':'a\\u0000b'}]");
+	ck_assert_value(arena, openai_moderation_request(&ask, false, NULL),
+	    "{'model':'omni-moderation-latest','input':'a\\u0000b'}");
 	ck_assert_str_eq(
 	    openai_url_beside(arena, "https://x.y/v1/chat/completions", "/moderations"),
 	    "https://x.y/v1/moderations");
@@ -161,6 +164,9 @@ static const struct {
 	    "['good']" },
 	{ "{}", HOOK_BEFORE_MODEL, "[{'type':'human','content':''}]", "none", "[]" },
 	{ "{}", HOOK_BEFORE_MODEL, "[]", "none", "[]" },
+	{ "{'exit_behavior': 'error', " SAY "}", HOOK_BEFORE_MODEL,
+	    "[{'type':'human','content':'\\u0000bad'}]",
+	    "OpenAIModerationError: No: hate, violence", "[' bad']" },
 	{ "{'check_output': false}", HOOK_AFTER_MODEL, "[{'type':'ai','content':'bad'}]",
 	    "none", "[]" },
 	{ "{'exit_behavior': 'replace', 'violation_message': "

@@ -291,6 +291,12 @@ START_TEST(other_servers_are_sent_text_as_one_string)
 	    "[{\"role\":\"user\",\"content\":[{\"type\":\"text\",\"text\":\"a\"},{"
 	    "\"type\":\"text\",\"text\":\"b\"}]},{\"role\":\"assistant\",\"content\":"
 	    "[{\"type\":\"text\",\"text\":\"c\"}]}]");
+	ck_assert_str_eq(
+	    asked_of("vllm",
+		literal(arena, "{'messages':[{'type':'human','content':[{'type':"
+			       "'text','text':'a\\u0000b'}]}]}"),
+		NULL),
+	    "[{\"role\":\"user\",\"content\":\"a\\u0000b\"}]");
 }
 END_TEST
 

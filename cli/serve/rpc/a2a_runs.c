@@ -242,8 +242,8 @@ a2a_complete(struct call *call, struct arena *arena, const struct value **record
 		return STORE_OK;
 	status = last_message(call, arena, *record_p, &message);
 	if (status == STORE_OK && message != NULL)
-		*record_p = value_map_with(arena, *record_p, "answer",
-		    value_str(arena, chat_text(arena, message)));
+		*record_p =
+		    value_map_with(arena, *record_p, "answer", chat_said(arena, message));
 	return status == STORE_NONE ? STORE_OK : status;
 }
 

@@ -164,8 +164,7 @@ end_tool(struct frames *frames, struct arena *arena, int64_t step,
 		return;
 	name = name != NULL ? name : "";
 	tool = tool_teller(frames, arena, step, name, id);
-	message = fails ? value_str(arena, chat_text(arena, message))
-			: shape_message(arena, message);
+	message = fails ? chat_said(arena, message) : shape_message(arena, message);
 	if (frames_shows(frames, MODE_EVENTS))
 		tell(frames, arena, &tool, kind, metadata,
 		    value_map(arena, fails ? "error" : "output", message, "input",

@@ -204,7 +204,7 @@ end_tool(struct thread_frames *frames, struct arena *arena, int64_t step,
 	    value_map(arena, "event",
 		value_str(arena, fails ? "tool-error" : "tool-finished"), "tool_call_id",
 		value_get(message, "tool_call_id"), "message",
-		fails ? value_str(arena, chat_text(arena, message)) : NULL, "output",
+		fails ? chat_said(arena, message) : NULL, "output",
 		fails ? NULL : shape_message(arena, message), NULL));
 }
 
