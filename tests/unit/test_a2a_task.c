@@ -32,6 +32,7 @@ static const struct {
 } said[] = {
 	{ "[{'kind': 'text', 'text': 'Hi'}]", "'Hi'" },
 	{ "[{'text': 'Hi'}]", "'Hi'" },
+	{ "[{'text': 'H\\u0000i'}]", "'H\\u0000i'" },
 	{ "[{'kind': 'text', 'text': 'Hi'}, {'kind': 'text', 'text': 'there'}]",
 	    "'Hi\\nthere'" },
 	{ "[{'data': {'a': 1}}]", "'{\\\"a\\\":1}'" },

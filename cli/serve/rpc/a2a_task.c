@@ -19,13 +19,15 @@ is_of(const struct value *part, const char *kind)
 }
 
 /* What a part says in words, or NULL: it is a file. */
-static const char *
+static const struct value *
 part_text(struct arena *arena, const struct value *part)
 {
+	const struct value *text = value_get(part, "text");
+
 	if (is_of(part, "text"))
-		return value_get_text(part, "text");
+		return value_is(text, VALUE_STR) ? text : NULL;
 	return is_of(part, "data") && value_has(part, "data")
-		   ? json_text(arena, value_get(part, "data"))
+		   ? value_str(arena, json_text(arena, value_get(part, "data")))
 		   : NULL;
 }
 
@@ -83,11 +85,11 @@ parts_of(const struct value *message, const char **error_r)
 static const struct value *
 block_of(struct arena *arena, const struct value *part)
 {
-	const char *text = part_text(arena, part);
+	const struct value *text = part_text(arena, part);
 
-	return text != NULL ? value_map(arena, "type", VALUE_TEXT("text"), "text",
-				  value_str(arena, text), NULL)
-			    : file_block(arena, part);
+	return text != NULL
+		   ? value_map(arena, "type", VALUE_TEXT("text"), "text", text, NULL)
+		   : file_block(arena, part);
 }
 
 /* Texts alone are one, a line each. */
