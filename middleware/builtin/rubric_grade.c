@@ -7,6 +7,8 @@
 #include "schema.h"
 #include "utf8.h"
 
+#define CUT " [cut here]"
+
 #define INSTRUCTIONS                                                                     \
 	"You are the grader of an assistant's work. You get a rubric, which says what "  \
 	"the work must fulfil, and the transcript of the work so far.\n\n"               \
@@ -65,13 +67,19 @@ role_of(struct arena *arena, const struct value *message)
 }
 
 static void
-add_line(struct packet *packet, const char *text)
+add_bytes(struct packet *packet, const char *text, size_t size)
 {
-	if (*text == '\0')
+	if (size == 0)
 		return;
 	if (packet->size > 0)
 		packet_append(packet, "\n", 1);
-	packet_append(packet, text, strlen(text));
+	packet_append(packet, text, size);
+}
+
+static void
+add_line(struct packet *packet, const char *text)
+{
+	add_bytes(packet, text, strlen(text));
 }
 
 /* What is no text is named, and left out. */
@@ -81,16 +89,15 @@ add_content(struct packet *packet, struct arena *arena, const struct value *cont
 	size_t i;
 
 	if (value_is(content, VALUE_STR))
-		add_line(packet, value_text(content));
+		add_bytes(packet, content->text, content->size);
 	for (i = 0; value_is(content, VALUE_ARRAY) && i < value_size(content); i++) {
 		const struct value *block = value_at(content, i);
-		const char *text = value_is(block, VALUE_STR)
-				       ? value_text(block)
-				       : value_get_text(block, "text");
+		const struct value *text =
+		    value_is(block, VALUE_STR) ? block : value_get(block, "text");
 		const char *type = value_get_text(block, "type");
 
-		if (text != NULL)
-			add_line(packet, text);
+		if (value_is(text, VALUE_STR))
+			add_bytes(packet, text->text, text->size);
 		else if (type != NULL && strcmp(type, "tool_use") != 0)
 			add_line(packet, arena_printf(arena, "(%s)", type));
 	}
@@ -113,9 +120,11 @@ text_of(struct arena *arena, const struct value *message)
 			json_text(arena, value_get(call, "args"))));
 	}
 	shown = utf8_first(packet.data, packet.size, RUBRIC_CHARS_MAX);
-	text = shown < packet.size
-		   ? value_printf(arena, "%.*s [cut here]", (int)shown, packet.data)
-		   : value_strn(arena, packet.data, shown);
+	if (shown < packet.size) {
+		packet.size = shown;
+		packet_append(&packet, CUT, strlen(CUT));
+	}
+	text = value_strn(arena, packet.data, packet.size);
 	packet_release(&packet);
 	return text;
 }

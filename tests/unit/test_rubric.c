@@ -360,11 +360,13 @@ START_TEST(every_kind_of_message_is_a_line)
 		    "{'type': 'tool', 'name': 'add', 'tool_call_id': '1', 'content': "
 		    "'2'},"
 		    "{'type': 'human', 'content': 'Again.', 'additional_kwargs': "
-		    "{'lc_source': 'rubric_grader'}}]")),
+		    "{'lc_source': 'rubric_grader'}},"
+		    "{'type': 'tool', 'content': 'a\\u0000b'}]")),
 	    "{\"role\":\"user\",\"text\":\"Look:\\n(image_url)\"}\n"
 	    "{\"role\":\"assistant\",\"text\":\"(calls add with {\\\"a\\\":1})\"}\n"
 	    "{\"role\":\"tool:add\",\"text\":\"2\"}\n"
-	    "{\"role\":\"grader\",\"text\":\"Again.\"}");
+	    "{\"role\":\"grader\",\"text\":\"Again.\"}\n"
+	    "{\"role\":\"tool\",\"text\":\"a\\u0000b\"}");
 	ck_assert_str_eq(rubric_transcript(arena, value_empty_array()), "");
 }
 END_TEST
