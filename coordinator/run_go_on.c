@@ -173,6 +173,14 @@ is_done(const struct value *head, const struct value *answer)
 	return value_is_nil(answer) && value_has(head, "next") && !graph_stands(head);
 }
 
+/* A jump has failed of it (run.c), and does so again. */
+static bool
+has_no_calls(const struct run *run)
+{
+	return run_node(run)->kind == NODE_TOOLS &&
+	       chat_last_ai(state_messages(run->state)) == -1;
+}
+
 /* Without an answer: what its round asked, it asks. */
 static enum go
 go_on_behind_failure(
@@ -183,6 +191,11 @@ go_on_behind_failure(
 
 	/* What failed in front of a node has not paused there yet. */
 	run->passed_interrupt = entered || asked;
+	if (has_no_calls(run))
+		return run_fail(run, "ValueError",
+		    "thread '%s' stands in front of the tools, but has no answer of the "
+		    "model whose calls could run: begin with an input",
+		    run->thread);
 	if (value_is_nil(answer))
 		return GO_ON;
 	/* What it asked in front of the failure was answered, by "fail": of two who answer the first one counts. */
