@@ -18,6 +18,7 @@
 
 #include "bounds.h"
 #include "schema.h"
+#include "tool_calls.h"
 
 /* What is kept of the call of that name. It has another place where an agent that was mended shows more, or less, of its tools to
  * the model alone. */
@@ -135,6 +136,9 @@ run_round_kept(struct run *run, const struct effect *effect, const struct value 
 	else /* What was lost on the way is told already. */
 		outcome = value_map_with(
 		    arena, value_map_with(arena, outcome, "lost", NULL), "then", NULL);
+	/* What it writes is shown already (agent/round.h). Whether an error is told, or ends the run, the agent says that then goes on. */
+	if (ask == NULL && effect->tool_call != NULL)
+		outcome = tool_calls_told(run, arena, effect->tool_call, outcome);
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
 	    value_str(arena, key), "answers", copy_of(arena, effect->answers), "children",
 	    ask != NULL ? copy_of(arena, effect->children) : NULL, "ask", ask,

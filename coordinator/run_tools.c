@@ -128,6 +128,32 @@ error_command(
 	    value_map(arena, "messages", value_array(arena, &message, 1), NULL), NULL);
 }
 
+/* What is wrong with an outcome, or NULL. */
+static const struct fault *
+fault_of(struct arena *arena, const struct value *tool_call, const struct value *outcome)
+{
+	if (value_has(outcome, "fault"))
+		return fault_from_value(arena, value_get(outcome, "fault"));
+	return run_round_asks(outcome)
+		   ? NULL
+		   : run_command_flaw(arena, tool_call, value_get(outcome, "commands"));
+}
+
+const struct value *
+tool_calls_told(const struct run *run, struct arena *arena, const struct value *tool_call,
+    const struct value *outcome)
+{
+	const struct fault *fault = fault_of(arena, tool_call, outcome);
+	const struct value *command;
+
+	if (fault == NULL || fault->control || run_fault_ends(run, fault))
+		return outcome;
+	command = error_command(arena, tool_call, fault);
+	outcome = value_map_with(arena, outcome, "fault", fault_to_value(arena, fault));
+	return value_map_with(
+	    arena, outcome, "commands", value_array(arena, &command, 1));
+}
+
 static bool
 is_direct(const struct effect *effect)
 {
@@ -159,12 +185,8 @@ collect_one(struct run *run, struct step_result *result, struct tool_call *call)
 {
 	const struct value *body = call->body, *commands = value_get(body, "commands");
 	const struct value *tool_call = call->effect->tool_call;
-	const struct fault *fault = NULL;
+	const struct fault *fault = fault_of(run->scratch, tool_call, body);
 
-	if (value_has(body, "fault"))
-		fault = fault_from_value(run->scratch, value_get(body, "fault"));
-	else if (!run_round_asks(body))
-		fault = run_command_flaw(run->scratch, tool_call, commands);
 	if (fault != NULL && fault->control)
 		return run_stopped_by(run, fault);
 	if (fault != NULL && run_fault_ends(run, fault))

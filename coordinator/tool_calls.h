@@ -49,4 +49,9 @@ bool tool_calls_is_new(const struct tool_call *call);
  * more, cancelled or not: GO_ON, or GO_DROP when the run is cancelled, given back or given up. */
 enum go tool_calls_run(struct tool_calls *round);
 
+/* The outcome of tool_call with what it writes: beside an error that does not end the run, the message that tells the model of it. In
+ * arena, but for what is outcome's. */
+const struct value *tool_calls_told(const struct run *run, struct arena *arena,
+    const struct value *tool_call, const struct value *outcome);
+
 #endif
