@@ -1,5 +1,11 @@
 #include "round.h"
 
+#include <string.h>
+
+#include "chat.h"
+
+#define NEW_ID "__new__" /* of messages that have none, while they are laid over others */
+
 /* The round of a thread that stands; nobody is at it. NULL: there is none. */
 static const struct value *
 round_of(const struct value *head)
@@ -12,36 +18,65 @@ round_of(const struct value *head)
 		   : NULL;
 }
 
+/* Of a worker's: what is of no use as messages fails the run when the round is whole. */
 static void
 add_answers(struct value_list *list, const struct value *outcome)
 {
-	const struct value *commands = value_get(outcome, "commands"), *messages;
+	const struct value *commands = value_get(outcome, "commands"), *given, *messages;
+	const char *error;
 	size_t i;
 
 	if (!value_is(commands, VALUE_ARRAY))
 		return;
 	for (i = 0; i < value_size(commands); i++) {
-		messages =
-		    value_get(value_get(value_at(commands, i), "update"), "messages");
-		if (value_is(messages, VALUE_ARRAY))
+		given = value_get(value_get(value_at(commands, i), "update"), "messages");
+		messages = value_is_nil(given)
+			       ? NULL
+			       : chat_normalise(list->arena, given, &error);
+		if (messages != NULL)
 			value_list_add_all(list, messages);
 	}
+}
+
+static const struct value *
+new_id(void *arg, struct arena *arena)
+{
+	size_t *count = arg;
+
+	return value_printf(arena, NEW_ID "%zu", (*count)++);
+}
+
+static bool
+is_new(const struct value *message)
+{
+	const char *id = value_get_text(message, "id");
+
+	return id != NULL && strncmp(id, NEW_ID, strlen(NEW_ID)) == 0;
 }
 
 const struct value *
 round_messages(
     struct arena *arena, const struct value *head, const struct value *messages)
 {
-	const struct value *round = round_of(head);
-	struct value_list list = { .arena = arena };
-	size_t done, i;
+	const struct value *round = round_of(head), *laid;
+	struct value_list answers = { .arena = arena }, list = { .arena = arena };
+	size_t done, i, new_count = 0;
+	const char *error;
 
 	/* What a whole round writes, and which has failed for all that, does not fit. */
 	if (round == NULL || messages == NULL || round_calls(head, &done) == done)
 		return messages;
-	value_list_add_all(&list, messages);
 	for (i = 0; i < value_size(round); i++)
-		add_answers(&list, value_get(round->pairs[i].value, "outcome"));
+		add_answers(&answers, value_get(round->pairs[i].value, "outcome"));
+	laid = chat_add_messages(
+	    arena, messages, value_list_end(&answers), new_id, &new_count, &error);
+	if (laid == NULL)
+		return messages;
+	for (i = 0; i < value_size(laid); i++)
+		value_list_add(
+		    &list, is_new(value_at(laid, i))
+			       ? value_map_with(arena, value_at(laid, i), "id", NULL)
+			       : value_at(laid, i));
 	return value_list_end(&list);
 }
 

@@ -5,9 +5,9 @@
 
 #include "value.h"
 
-/* messages, those of the thread of that head (NULL: none), and behind them the ones that calls of its round have answered already, which
- * have no id yet: LangGraph shows what finished tasks have written before their step is done (semantics.md 2.3). Not of a round whose calls are
- * all done: it has failed of what they write together. In arena. */
+/* messages, those of the thread of that head (NULL: none), with what calls of its round have answered already: new ones behind them, which
+ * have no id yet, others by their ids (semantics.md 2.2). LangGraph shows what finished tasks have written before their step is done (2.3).
+ * Not of a round whose calls are all done, and nothing that does not fit the thread: it has failed of what they write, or will. In arena. */
 const struct value *round_messages(
     struct arena *arena, const struct value *head, const struct value *messages);
 
