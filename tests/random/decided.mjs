@@ -13,7 +13,7 @@ import { ENOUGH_STEPS } from "./draw_agent.mjs";
 import { decidedOfDeepagents } from "./decided_deepagents.mjs";
 import { deepTools } from "./draw_deepagents.mjs";
 import { ANY } from "./middleware.mjs";
-import { hasOpenCall } from "./messages.mjs";
+import { hasLoneResult, hasOpenCall } from "./messages.mjs";
 
 const nameOf = (entry) => Object.keys(entry)[0];
 
@@ -55,6 +55,11 @@ const says = ({ middleware }, name) => JSON.stringify(middleware.filter(({ subag
 const decided = [
   ...decidedOfDeepagents,
   {
+    rule: "deepagents_summarization.md", says: "it is a before_model: what those behind it write it does not see, and they end the run behind it",
+    scenario: ({ agent: { middleware } }) => middleware.some((entry, at) =>
+      entry.deepagents_summarization && middleware.slice(at + 1).some((other) => hooksOf(other).includes("before_model"))),
+  },
+  {
     rule: "13.3", says: "a jump to the end passes through after_agent, whichever hook's it is",
     scenario: ({ agent }) => has(agent, "after_agent") && jumpsOf(agent).some(({ hook, target, at }) =>
       target === "end" && (hook === "before_model" || (hook === "after_model" && at !== firstWith(agent, hook)))),
@@ -84,6 +89,16 @@ const decided = [
       messages.at(-1)?.type === "tool" && (messages.at(-1).name !== "direct" || messages.at(-1).status === "error"),
   },
   {
+    rule: "13.4", says: "it is asked again from the loop's start, also where a structured answer is to come",
+    step: ({ agent }, { messages }) => agent.response_format && has(agent, "before_model") &&
+      messages.some(({ type, content }) => type === "tool" && /^Tool call limit exceeded|never be called multiple times/.test(content)),
+  },
+  {
+    rule: "13.8", says: "a structured answer that fits ends the run, whatever a hook puts behind it",
+    scenario: ({ agent }) => agent.response_format && agent.middleware.some(({ probe }) =>
+      [probe?.after_model ?? []].flat().some(({ update }) => update?.messages)),
+  },
+  {
     rule: "13.19", says: "a structured answer adds no message of its own behind the tool's: what counts messages sees fewer",
     scenario: ({ agent }) => usesTools(agent) &&
       ["message_count", "messages_keep_last", "summarization"].some((name) => says(agent, name)),
@@ -94,8 +109,25 @@ const decided = [
   },
   {
     rule: "13.8", says: "behind a structured answer that does not fit the loop goes on, with after_model and before_model",
-    step: ({ agent }, did) => did.messages.some(isUnfit) && (has(agent, "after_model") || has(agent, "before_model") ||
-      jumpsOf(agent).some(({ hook }) => hook === "after_agent")),
+    step: ({ agent }, did) =>
+      did.messages.some(isUnfit) && ["after_model", "before_model", "after_agent"].some((hook) => has(agent, hook)),
+  },
+  {
+    rule: "13.8", says: "a structured answer is the thread's until its next input: a run that goes on has it, too",
+    step: ({ agent }, did, { resume }) => agent.response_format && resume !== undefined && did.status === "success" &&
+      did.structured_response === null,
+  },
+  {
+    rule: "6.10", says: "no result stays whose call was summed up, also where another message stands between them",
+    step: (_, did) => hasLoneResult(did.messages),
+  },
+  {
+    rule: "3.4", says: "where an answer by a tool's call is asked for, the model must call one, whatever a wrap says",
+    scenario: ({ agent }) => usesTools(agent) && says(agent, "tool_choice"),
+  },
+  {
+    rule: "3.4", says: "a request without tools has no choice of one",
+    step: (_, { requests }) => requests.some(({ tools, tool_choice: choice }) => choice && tools.length === 0),
   },
   {
     rule: "5", says: "what a wrap makes of a structured answer counts, also of one that does not fit",
@@ -125,8 +157,9 @@ const decided = [
       did.messages.some(({ tool_calls: calls = [] }) => calls.some(doesNotFit)),
   },
   {
-    rule: "13.14", says: "what a human rejects goes back to the loop's start, with before_model",
-    step: ({ agent }, _, { resume }) => has(agent, "before_model") && resume?.decisions.some(({ type }) => type === "reject"),
+    rule: "13.14", says: "what a human rejects goes back to the loop's start, with before_model, behind all after_model",
+    step: ({ agent, agent: { middleware } }, _, { resume }) => resume?.decisions.some(({ type }) => type === "reject") &&
+      (has(agent, "before_model") || !middleware[firstWith(agent, "after_model")]?.human_in_the_loop),
   },
   {
     rule: "13.3", says: "a jump to the tools runs the calls that wait: without any there is nothing to stop at",
@@ -145,9 +178,14 @@ const decided = [
         agent.middleware.some(({ pii }) => pii?.strategy === "block" && pii.apply_to_tool_results))),
   },
   {
+    rule: "human_in_the_loop.md", says: "a call that a limit has answered already is not asked about",
+    step: (_, { status, messages }) => status === "interrupted" && messages.at(-1)?.type === "tool" &&
+      messages.at(-1).content.startsWith("Tool call limit exceeded"),
+  },
+  {
     rule: "13.14", says: "a review keeps the order of the calls",
-    step: (_, did) => did.messages.some(({ tool_calls: calls = [] }) =>
-      calls.some(({ id }, i) => i > 0 && number(id) < number(calls[i - 1].id))),
+    step: (_, { messages, requests }) => [...messages, ...requests.flatMap((request) => request.messages)]
+      .some(({ tool_calls: calls }) => calls?.some(({ id }, i) => i > 0 && number(id) < number(calls[i - 1].id))),
   },
   {
     rule: "threads.md", says: "what runs beside a call that fails the run has a while to end: one that asks a model may, or not",
@@ -155,11 +193,18 @@ const decided = [
       (did.messages.findLast(({ type }) => type === "ai")?.tool_calls ?? []).length > 1,
   },
   {
+    rule: "threads.md", says: "what ran beside calls that fail the run is kept",
+    step: (_, { error }) => error?.startsWith("Multiple errors occurred"),
+  },
+  {
     rule: "13.5", says: "when a run starts, and in front of a model call, each open call is answered",
     step: (_, did) => did.requests.some(({ messages }) => hasOpenCall(messages)) ||
       hasOpenCall(did.messages.slice(0, did.messages.findLastIndex(({ type }) => type === "human"))),
   },
 ];
+
+// For what LangChain JS cannot play: behind such an answer it goes on and to the end at once, and both may write a field.
+export const torn = { rule: "13.8", says: "behind a structured answer that does not fit the loop goes on, and nothing beside it" };
 
 // The rules are of an agent: of the one that runs, and of each of its subagents.
 export const leftOut = ({ agent }) =>

@@ -37,6 +37,27 @@ export const decidedOfDeepagents = [
       messages.flatMap(callsOf).some(({ name, args }) => name === "task" && args.subagent_type === "nobody"),
   },
   {
+    rule: "6.6", says: "what must not be tried again passes tool_retry as it is",
+    step: ({ agent: { middleware }, script }) => middleware.some((entry) => entry.tool_retry) &&
+      middleware.some((entry) => entry.subagent) && Object.keys(script).some((model) =>
+      model.startsWith("helper") && script[model].some((reply) => reply.http_error === 400)),
+  },
+  {
+    rule: "6.6", says: "nor is a subagent asked again that has come to its limit of steps",
+    scenario: ({ agent: { middleware, recursion_limit } }) => recursion_limit < ENOUGH_STEPS &&
+      ["tool_retry", "subagent"].every((name) => middleware.some((entry) => entry[name])),
+  },
+  {
+    rule: "13.13", says: "a subagent that is called again counts its calls anew",
+    scenario: ({ agent: { middleware } }) => middleware.some((entry) => entry.tool_retry) &&
+      JSON.stringify(middleware.map((entry) => entry.subagent ?? {})).includes('"run_limit"'),
+  },
+  {
+    rule: "subagent.md", says: "what stands around a call whose subagent waits begins anew when that has gone on, not before",
+    step: ({ agent: { middleware } }, { status }, { resume }) => (status === "interrupted" || resume !== undefined) &&
+      middleware.some((entry) => entry.subagent) && middleware.some(({ probe }) => probe?.wrap_tool_call),
+  },
+  {
     rule: "subagent.md", says: "what a subagent changed comes back, not all that it saw: two at once keep each other's work",
     step: ({ agent, steps }, { messages }, step) => messages.some((message, at) => sharing(agent, message).length > 1 &&
       (messages.slice(0, at).flatMap(callsOf).some(isChange) || [...steps, step].some(({ input }) => input?.files))),
@@ -49,6 +70,10 @@ export const decidedOfDeepagents = [
     rule: "deepagents_summarization.md", says: "its hooks are steps, what it keeps is a file, and a model asked again has the same summary",
     scenario: ({ agent, agent: { middleware, recursion_limit } }) => middleware.some((entry) => entry.deepagents_summarization) &&
       (recursion_limit < ENOUGH_STEPS || pauses(agent) || middleware.some((entry) => entry.filesystem || asksAgain(entry))),
+  },
+  {
+    rule: "5", says: "a structured answer behind a summary is one all the same",
+    scenario: ({ agent }) => agent.response_format && agent.middleware.some((entry) => entry.deepagents_summarization),
   },
   {
     rule: "deepagents_summarization.md", says: "a summary that is all there is to sum up is not summed up again",

@@ -41,10 +41,11 @@ function drawDecisions(random, { action_requests, review_configs }) {
   });
 }
 
-// An open call only where it is answered in deepagents, too: the fleet answers each.
-function drawHistory(random, { tools: [name = "ghost"] }, patches) {
+// An open call only where it is answered in deepagents, too: the fleet answers each. A round of several is not summed up (6.25, as
+// in draw_weights.mjs).
+function drawHistory(random, { tools: [name = "ghost"], middleware }, patches) {
   const calls = [{ id: "o1", name, args: { a: 1, b: 1, q: "x" } }];
-  if (patches && random.chance(0.6)) calls[random.of(["push", "unshift"])]({ id: "o2", name, args: { a: 2, b: 2, q: "y" } });
+  if (patches && random.chance(0.6) && !middleware.some((entry) => entry.deepagents_summarization)) calls[random.of(["push", "unshift"])]({ id: "o2", name, args: { a: 2, b: 2, q: "y" } });
   return [
     { type: "human", content: "earlier", id: "given-1" },
     { type: "ai", content: "", id: "given-2", tool_calls: calls },

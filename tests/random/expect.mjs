@@ -63,8 +63,9 @@ function expectedRequest(request, outputs, named) {
 }
 
 const callsOf = (messages) => messages.flatMap((message) => message.tool_calls ?? []);
-const toolsCalled = ({ messages, requests }) =>
-  new Map([messages, ...requests.map((request) => request.messages)].flatMap(callsOf).map(({ id, name }) => [id, name]));
+const toolsCalled = (script, { messages, requests }) =>
+  new Map([...Object.values(script), messages, ...requests.map((request) => request.messages)].flatMap(callsOf)
+    .map(({ id, name }) => [id, name]));
 
 function outputsOf({ response_format: format }, named) {
   const names = format === undefined ? [] : (format.schemas ?? [format.schema]).map(({ title }) => title);
@@ -120,7 +121,7 @@ function orderedRequests(agent, requests, parallel) {
 const several = (messages) => messages.some(({ tool_calls: calls }) => calls?.length > 1);
 
 export function expectationOf({ agent, script }, did) {
-  const named = toolsCalled(did);
+  const named = toolsCalled(script, did);
   const outputs = new Map(agentsOf(agent).map((one) => [one.model, outputsOf(one, named)]));
   const outputsFor = (model) => outputs.get(`openai:${model}`) ?? outputs.get(agent.model);
   const parallel = several(agentsOf(agent).length > 1 ? Object.values(script).flat() : did.messages);

@@ -24,7 +24,7 @@ const answers = {
   write_file: (text) => found(/^Successfully wrote to '([^']+)'/, text),
   edit_file: (text) => found(/^Successfully replaced (\d+) occurrence/, text),
   delete: (text) => found(/^Deleted (.*)/s, text),
-  task: (text) => text === "Task completed" ? ANY : undefined, // no text at all
+  task: (text) => found(/^Task completed(.+)/s, text) ?? (text === "Task completed" ? ANY : undefined), // no text at all
 };
 
 // Of what failed, that which the scenario itself has said.
@@ -36,12 +36,14 @@ function failure(text) {
   return said === undefined ? ANY : contains(said);
 }
 
+const notItsOwn = /^User rejected the tool call|^Tool '\S+' failed after/; // but a human's, and tool_retry's
 const cancelled = /^Tool call \S+ with id (\S+) was cancelled/;
 
 // The answer to a call of the tool name, or undefined: nothing of deepagents' is in it. Where there is one the status is not
 // compared: deepagents JS has hardly an error among them.
 export function deepAnswer(name, text, status) {
   const [, id] = cancelled.exec(text) ?? [];
+  if (text === ANY || notItsOwn.test(text)) return undefined;
   if (id !== undefined) return contains(id);
   if (/Please fix your mistakes|Error invoking tool/.test(text)) return name === "task" ? failure(text) : undefined;
   if (status === "error" && name !== "delete") return undefined;

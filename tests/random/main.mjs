@@ -8,7 +8,7 @@ import { spawn } from "node:child_process";
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { parseArgs } from "node:util";
-import { endsAfter, endsBefore, leftOut, mended } from "./decided.mjs";
+import { endsAfter, endsBefore, leftOut, mended, torn } from "./decided.mjs";
 import { drawScenario, drawStep } from "./draw.mjs";
 import { expectationOf } from "./expect.mjs";
 import { langchainPlayer } from "./langchain.mjs";
@@ -34,7 +34,13 @@ async function playSteps(random, scenario, server) {
   const most = Number(random.weighted(STEPS));
   for (let last; scenario.steps.length < most + (last?.status === "interrupted" ? MORE_STEPS : 0);) {
     const step = drawStep(random, scenario, last);
-    last = await play(step);
+    try {
+      last = await play(step);
+    } catch (error) {
+      if (error.lc_error_code !== "INVALID_CONCURRENT_GRAPH_UPDATE") throw error;
+      meets(torn);
+      break;
+    }
     if (meets(endsBefore(scenario, last, step))) break;
     scenario.steps.push({ ...step, expect: expectationOf(scenario, mended(scenario, last)), said: last.error });
     if (meets(endsAfter(scenario, last))) break;

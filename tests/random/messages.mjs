@@ -38,6 +38,15 @@ export function hasOpenCall(messages) {
   return messages.some(({ tool_calls: calls = [] }) => calls.some(({ id }) => !answered.has(id)));
 }
 
+// A tool's message whose call is in none in front of it.
+export function hasLoneResult(messages) {
+  const called = new Set();
+  return messages.some(({ tool_calls: calls = [], tool_call_id: answers }) => {
+    for (const { id } of calls) called.add(id);
+    return answers !== undefined && !called.has(answers);
+  });
+}
+
 function parsed(text) {
   try {
     return JSON.parse(text);
