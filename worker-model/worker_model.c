@@ -15,6 +15,8 @@
 
 #define PROGRAM "worker-model"
 #define TIMEOUT_MS_MAX 86400000
+/* One slot of so many is out of reach for each provider of several. */
+#define SPARE_SHARE 4u
 
 struct worker_model {
 	struct service *service;
@@ -130,12 +132,26 @@ load_models(const char *file)
 	arena_destroy(&arena);
 }
 
+/* One that says nothing holds each call for minutes: however many ask it, the others keep some slots. Who is alone has them all. */
+static uint32_t
+provider_slots(const struct provider_table *providers, uint32_t slots)
+{
+	size_t servers = 0, i;
+
+	for (i = 0; i < providers->count; i++)
+		servers += providers->endpoints[i].url != NULL;
+	if (servers < 2)
+		return slots;
+	return slots - (slots > 1 ? (slots + SPARE_SHARE - 1) / SPARE_SHARE : 0);
+}
+
 /* Fills the services, and says once what this worker can do. */
 static void
 list_services(struct worker_model *model)
 {
 	struct provider_table *providers = &model->providers;
-	uint32_t credit = (uint32_t)model->settings->slots;
+	uint32_t slots = (uint32_t)model->settings->slots,
+		 share = provider_slots(providers, slots);
 
 	model->services = xcalloc(providers->count, sizeof *model->services);
 	for (size_t i = 0; i < providers->count; i++) {
@@ -144,7 +160,7 @@ list_services(struct worker_model *model)
 		model->services[i] = (struct wire_service){
 			.name = arena_printf(
 			    providers->arena, SERVICE_MODEL_PREFIX "%s", endpoint->name),
-			.credit = credit,
+			.credit = endpoint->url == NULL ? slots : share,
 		};
 		log_info("serves %s provider=%s key=%s", model->services[i].name,
 		    endpoint->provider->name, endpoint->key == NULL ? "no" : "yes");
