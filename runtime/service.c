@@ -3,6 +3,7 @@
 #include <assert.h>
 #include <czmq.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -112,10 +113,15 @@ on_deadline(void *arg)
 static void
 start_drain(struct service *service)
 {
+	uint64_t most_ms = drain_ms(service);
+	char state[64];
+
 	service->is_draining = true;
-	service->deadline =
-	    timer_start(service->loop, drain_ms(service), 0, on_deadline, service);
-	notify("STOPPING=1");
+	service->deadline = timer_start(service->loop, most_ms, 0, on_deadline, service);
+	/* Who supervises us gives us that long. */
+	snprintf(state, sizeof state, "STOPPING=1\nEXTEND_TIMEOUT_USEC=%" PRIu64,
+	    most_ms * 1000);
+	notify(state);
 	if (service->drain != NULL)
 		service->drain(service->arg);
 	else

@@ -1,4 +1,4 @@
-#include "supervisor.h"
+#include "supervisor_own.h"
 
 #include <errno.h>
 #include <signal.h>
@@ -11,6 +11,7 @@
 #include <uv.h>
 
 #include "child_env.h"
+#include "child_words.h"
 #include "fiber.h"
 #include "memory.h"
 #include "session.h"
@@ -22,53 +23,39 @@
 #define CRASHES_MAX 5u    /* so often in a row without that: only now and then */
 #define RESTART_MS_SLOW 30000u
 #define CHECK_MS 250u /* that the children move */
-
-struct child {
-	struct child *next; /* the one started before */
-	struct supervisor *supervisor;
-	char *name;
-	char *log; /* or NULL */
-	char **argv;
-	char **withheld; /* or NULL */
-	uv_process_t process;
-	bool alive, ready, closing;
-	bool was_ready; /* once, since it was first started */
-	uint64_t started_ms, restart_ms;
-	uint64_t stuck_ms, ready_ms; /* see supervisor_program */
-	uint64_t heard_ms;           /* READY=1 or WATCHDOG=1 came, or it was started */
-	bool given_up;               /* killed: it has not ended yet */
-	int keep;
-	unsigned restarts;
-	unsigned crashes; /* in a row, each soon after its start */
-	struct timer *restart;
-};
-
-struct supervisor {
-	struct loop *loop;
-	struct child *children; /* newest first */
-	char *notify_path;
-	int notify_fd;
-	uv_poll_t notify;
-	struct fiber *waiting;
-	bool stopping;
-	struct timer *check;
-	size_t handles; /* open uv handles of ours */
-};
+#define END_MS 2000u  /* of a child, behind the time that it has said it needs */
 
 /* --- readiness and life --------------------------------------------------------------- */
+
+/* A program that drains knows best how long that may take. */
+static void
+hear_drain(struct child *child, const char *text)
+{
+	const char *us = strstr(text, "EXTEND_TIMEOUT_USEC=");
+	uint64_t now = loop_now_ms(child->supervisor->loop);
+
+	if (us == NULL)
+		return;
+	child->drain_ms = strtoull(us + strlen("EXTEND_TIMEOUT_USEC="), NULL, 10) / 1000;
+	if (child->end_ms < now + child->drain_ms + END_MS)
+		child->end_ms = now + child->drain_ms + END_MS;
+}
 
 static void
 hear(struct supervisor *supervisor, pid_t pid, const char *text)
 {
 	bool ready = strstr(text, "READY=1") != NULL;
+	bool drains = strstr(text, "STOPPING=1") != NULL;
 	struct child *child;
 
-	if (!ready && strstr(text, "WATCHDOG=1") == NULL)
+	if (!ready && !drains && strstr(text, "WATCHDOG=1") == NULL)
 		return;
 	for (child = supervisor->children; child != NULL; child = child->next) {
 		if (!child->alive || child->process.pid != pid)
 			continue;
 		child->heard_ms = loop_now_ms(supervisor->loop);
+		if (drains)
+			hear_drain(child, text);
 		if (ready)
 			child->ready = child->was_ready = true;
 	}
@@ -293,6 +280,7 @@ spawn(struct child *child)
 	int error;
 
 	child->ready = child->given_up = false;
+	child->drain_ms = child->end_ms = 0;
 	child->started_ms = child->heard_ms = loop_now_ms(supervisor->loop);
 	error = uv_spawn(loop_uv(supervisor->loop), &child->process, &options);
 	child->process.data = child;
@@ -309,50 +297,6 @@ spawn(struct child *child)
 	return -1;
 }
 
-static char **
-copy_words(const char *const *words)
-{
-	size_t count = 0, n;
-	char **copy;
-
-	if (words == NULL)
-		return NULL;
-	while (words[count] != NULL)
-		count++;
-	copy = xcalloc(count + 1, sizeof *copy);
-	for (n = 0; n < count; n++)
-		copy[n] = xstrdup(words[n]);
-	return copy;
-}
-
-static void
-free_words(char **words)
-{
-	char **word;
-
-	for (word = words; word != NULL && *word != NULL; word++)
-		free(*word);
-	free(words);
-}
-
-/* setpriv sends the child SIGTERM when we die in a way we cannot clean up after. */
-static char **
-supervised(const char *const *argv)
-{
-	static const char *const prefix[] = { "setpriv", "--pdeathsig", "TERM" };
-	size_t count = 0, n = 0;
-	char **copy;
-
-	while (argv[count] != NULL)
-		count++;
-	copy = xcalloc(count + 4, sizeof *copy);
-	for (; n < 3; n++)
-		copy[n] = xstrdup(prefix[n]);
-	for (; *argv != NULL; argv++)
-		copy[n++] = xstrdup(*argv);
-	return copy;
-}
-
 int
 supervisor_start(struct supervisor *supervisor, const struct supervisor_program *program)
 {
@@ -362,11 +306,13 @@ supervisor_start(struct supervisor *supervisor, const struct supervisor_program 
 	child->supervisor = supervisor;
 	child->name = xstrdup(program->name);
 	child->log = program->log == NULL ? NULL : xstrdup(program->log);
-	child->argv = supervised(program->argv);
-	child->withheld = copy_words(program->withheld);
+	child->argv = child_words_supervised(program->argv);
+	child->withheld = child_words_copy(program->withheld);
 	child->stuck_ms = program->stuck_ms;
 	child->ready_ms = program->ready_ms;
 	child->keep = program->keep;
+	child->group = program->group;
+	child->orderly = program->orderly;
 	child->restart_ms = RESTART_MS_MIN;
 	child->next = supervisor->children;
 	supervisor->children = child;
@@ -386,39 +332,6 @@ supervisor_start(struct supervisor *supervisor, const struct supervisor_program 
 }
 
 /* --- the end ------------------------------------------------------------------------ */
-
-static void
-wait_until(struct supervisor *supervisor, const struct child *child, uint64_t ms)
-{
-	uint64_t deadline = loop_now_ms(supervisor->loop) + ms;
-
-	while (
-	    (child->alive || child->closing) && loop_now_ms(supervisor->loop) < deadline)
-		fiber_wait_ms(50);
-}
-
-void
-supervisor_stop(struct supervisor *supervisor, uint64_t kill_ms)
-{
-	struct child *child;
-
-	fiber_shield(true);
-	supervisor->stopping = true;
-	supervisor->waiting = fiber_current();
-	for (child = supervisor->children; child != NULL; child = child->next) {
-		timer_stop(&child->restart);
-		if (child->alive)
-			uv_process_kill(&child->process, SIGTERM);
-		wait_until(supervisor, child, kill_ms);
-		if (child->alive) {
-			complain("%s does not end; killing it", child->name);
-			uv_process_kill(&child->process, SIGKILL);
-			wait_until(supervisor, child, kill_ms);
-		}
-	}
-	supervisor->waiting = NULL;
-	fiber_shield(false);
-}
 
 size_t
 supervisor_alive(const struct supervisor *supervisor)
@@ -453,8 +366,8 @@ supervisor_destroy(struct supervisor **supervisor_p)
 	*supervisor_p = NULL;
 	while ((child = supervisor->children) != NULL) {
 		supervisor->children = child->next;
-		free_words(child->argv);
-		free_words(child->withheld);
+		child_words_free(child->argv);
+		child_words_free(child->withheld);
 		free(child->name);
 		free(child->log);
 		free(child);

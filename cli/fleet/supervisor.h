@@ -25,6 +25,9 @@ struct supervisor_program {
 	const char *const
 	    *withheld; /* variables of our environment that it does not get: names,
 					NULL-ended, copied; or NULL */
+	const char *
+	    group; /* neighbours of the same one are ended together; static, or NULL: it has none */
+	bool orderly; /* it has data, and is not killed in a hurry */
 	int keep; /* a descriptor that the program keeps open as its number 3, or -1 */
 };
 
@@ -34,9 +37,14 @@ struct supervisor_program {
 int supervisor_start(
     struct supervisor *supervisor, const struct supervisor_program *program);
 
-/* Ends all, last started first: SIGTERM, and SIGKILL after kill_ms. Waits on a fiber,
- * even a cancelled one. */
+/* Ends all, last started first: SIGTERM, and SIGKILL after kill_ms, or a little after the time that the
+ * child itself asks for when it begins to end (EXTEND_TIMEOUT_USEC of sd_notify). An end that takes longer
+ * than a moment is told on stdout. Waits on a fiber, even a cancelled one. */
 void supervisor_stop(struct supervisor *supervisor, uint64_t kill_ms);
+
+/* Kills all but the orderly ones, and starts none again: for supervisor_stop, which may be under way and
+ * then has nothing else to wait for. */
+void supervisor_hurry(struct supervisor *supervisor);
 
 /* Children that are alive. */
 size_t supervisor_alive(const struct supervisor *supervisor);

@@ -23,7 +23,7 @@
 #include "redis_start.h"
 
 #define READY_MS 20000u
-#define KILL_MS 15000u
+#define KILL_MS 15000u /* of one that does not say how long it needs */
 #define LOCK_WAIT_MS 10000u
 #define LOCK_POLL_MS 50u
 
@@ -36,7 +36,9 @@ struct up {
 	struct run_folder sockets;
 	int lock;
 	struct fleet_file fleet;
-	uv_signal_t terminate, hangup;
+	struct fiber *fiber;
+	uv_signal_t interrupt, terminate, hangup;
+	bool ending;
 };
 
 /* --- starting ----------------------------------------------------------------------- */
@@ -68,6 +70,7 @@ start_redis(struct up *up)
 		.ready_ms = READY_MS,
 		.log = arena_printf(up->arena, "%s/redis.log", data),
 		.withheld = up_secrets(up->arena, "redis", getenv("FLOTILLA_PROVIDER")),
+		.orderly = true,
 		.keep = up->lock,
 	    });
 }
@@ -92,6 +95,7 @@ start_program(struct up *up, const char *kind, int64_t number, const char *slots
 		.ready_ms = READY_MS,
 		.stuck_ms = 2 * (uint64_t)settings->stuck_ms,
 		.withheld = up_secrets(up->arena, kind, getenv("FLOTILLA_PROVIDER")),
+		.group = kind,
 		.keep = -1,
 	    });
 }
@@ -313,32 +317,47 @@ make_folders(struct up *up)
 }
 
 static void
-on_terminate(uv_signal_t *handle, int number)
+on_signal(uv_signal_t *handle, int number)
 {
-	struct fiber *fiber = handle->data;
+	struct up *up = handle->data;
 
-	(void)number;
-	fiber_cancel(fiber);
+	/* A terminal that goes may say so twice. */
+	if (up->ending && number != SIGHUP) {
+		printf("ending it at once\n");
+		fflush(stdout);
+		supervisor_hurry(up->supervisor);
+	}
+	up->ending = true;
+	fiber_cancel(up->fiber);
+}
+
+static void
+hear_signal(struct up *up, uv_signal_t *handle, int number)
+{
+	uv_signal_init(loop_uv(session_loop(up->session)), handle);
+	handle->data = up;
+	uv_signal_start(handle, on_signal, number);
 }
 
 /* The terminal that is closed ends us as Ctrl-C does, unless nohup says otherwise. */
 static void
 hear_signals(struct up *up)
 {
-	uv_loop_t *loop = loop_uv(session_loop(up->session));
 	struct sigaction now;
 
-	uv_signal_init(loop, &up->terminate);
-	uv_signal_init(loop, &up->hangup);
-	up->terminate.data = up->hangup.data = fiber_current();
-	uv_signal_start(&up->terminate, on_terminate, SIGTERM);
+	up->fiber = fiber_current();
+	hear_signal(up, &up->interrupt, SIGINT);
+	hear_signal(up, &up->terminate, SIGTERM);
 	if (sigaction(SIGHUP, NULL, &now) == 0 && now.sa_handler != SIG_IGN)
-		uv_signal_start(&up->hangup, on_terminate, SIGHUP);
+		hear_signal(up, &up->hangup, SIGHUP);
+	else
+		uv_signal_init(loop_uv(session_loop(up->session)), &up->hangup);
 }
 
 static void
 hear_no_signals(struct up *up)
 {
+	uv_close((uv_handle_t *)&up->interrupt, NULL);
 	uv_close((uv_handle_t *)&up->terminate, NULL);
 	uv_close((uv_handle_t *)&up->hangup, NULL);
 	fiber_shield(true);
@@ -388,8 +407,12 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	hear_signals(&up);
 	session_at(session, &up.fleet);
 	status = serve(&up);
-	if (supervisor_alive(up.supervisor) > 0)
-		printf("ending the fleet\n");
+	up.ending = true;
+	if (supervisor_alive(up.supervisor) > 0) {
+		printf("ending the fleet: what runs may end; Ctrl-C again ends it at "
+		       "once\n");
+		fflush(stdout);
+	}
 	session_disconnect(session);
 	supervisor_stop(up.supervisor, KILL_MS);
 	fleet_file_remove(up.settings->folder);

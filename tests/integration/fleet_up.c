@@ -159,9 +159,10 @@ fleet_up_start_with(
 		coordinators, "--log-level", "error", "--embed", "scripted:words",
 		NULL });
 	add_flags(argv, &count, flags);
-	fleet->up =
-	    child_start(argv, (const char *const[]){
-				  arena_printf(fleet->arena, "LOG=%s/up.log", f), NULL });
+	fleet->up = child_start(
+	    argv, (const char *const[]){ arena_printf(fleet->arena, "LOG=%s/up.log", f),
+		      /* Some tests leave calls behind that never end. */
+		      "FLOTILLA_DRAIN_MS=10000", NULL });
 	said = cli_run(&(struct cli){ "cat", f, fleet->arena }, NULL,
 	    (const char *const[]){ ".flotilla/fleet.json", NULL });
 	fleet->redis = value_get_text(fleet_up_json(fleet, said.out), "redis");

@@ -43,6 +43,14 @@ assert_says(const char *text, const char *part)
 
 /* --- keys ------------------------------------------------------------------------------- */
 
+static void
+wait_out(const struct cli_job *job, const char *text)
+{
+	while (strstr(cli_out(job), text) == NULL)
+		nanosleep(
+		    &(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+}
+
 static struct said
 up_with_keys(void)
 {
@@ -116,9 +124,7 @@ START_TEST(up_hands_on_each_of_many_files)
 	    "i=$((i + 1)); done; exec \"$0\" up --coordinators 0 --model-workers 0 "
 	    "--log-level error \"$@\"",
 	    fleet.flotilla.program);
-	while (strstr(cli_out(job), "the fleet is up") == NULL)
-		nanosleep(
-		    &(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+	wait_out(job, "the fleet is up");
 	fleet_up_wait(&fleet, (const char *const[]){ "top", "--once", "--json", NULL },
 	    serves_the_last, NULL);
 	cli_signal(job, SIGTERM);
@@ -135,9 +141,7 @@ START_TEST(up_ends_in_order_when_its_terminal_goes)
 	struct cli_job *job = CLI_START(&shell, "-c", line, fleet.flotilla.program);
 	struct said said;
 
-	while (strstr(cli_out(job), "Ctrl-C ends it") == NULL)
-		nanosleep(
-		    &(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+	wait_out(job, "Ctrl-C ends it");
 	cli_signal(job, SIGHUP);
 	if (_i == 1) {
 		/* A worker that had no processor for a second is away, and comes back. */
@@ -153,6 +157,85 @@ START_TEST(up_ends_in_order_when_its_terminal_goes)
 	    access(
 		arena_printf(fleet.arena, "%s/.flotilla/fleet.json", fleet.folder), F_OK),
 	    -1);
+}
+END_TEST
+
+/* --- the end ------------------------------------------------------------------------------ */
+
+static int
+file_is_there(const char *name)
+{
+	const char *path = arena_printf(fleet.arena, "%s/%s", fleet.folder, name);
+
+	return access(path, F_OK) == 0;
+}
+
+/* Starts a fleet with a run that is in the middle of a tool's call of so many seconds. */
+static struct cli_job *
+up_with_a_call(const char *seconds)
+{
+	struct cli_job *job;
+	struct said said;
+
+	fleet_up_write(&fleet, "tools.yaml",
+	    arena_printf(fleet.arena,
+		"name: long\ndescription: takes its time\ninput: none\n"
+		"command: touch %s/begun && sleep %s && touch %s/ended\n",
+		fleet.folder, seconds, fleet.folder));
+	fleet_up_write(&fleet, "agents.yaml",
+	    "name: a\nmodel: scripted:m\ntools: [long]\nscript:\n"
+	    "  m: [{content: '', tool_calls: [{id: h, name: long, args: {}}]}, "
+	    "{content: Done.}]\n");
+	job =
+	    CLI_START(flotilla, "up", "--tools", "tools.yaml", "--agents", "agents.yaml");
+	wait_out(job, "Ctrl-C ends it");
+	said = CLI(flotilla, "submit", "a", "hello");
+	ck_assert_msg(said.status == STATUS_OK, "%s", said.err);
+	while (!file_is_there("begun"))
+		nanosleep(
+		    &(const struct timespec){ .tv_nsec = POLL_MS * 1000000L }, NULL);
+	return job;
+}
+
+/* Longer than one that says nothing is given. */
+START_TEST(up_gives_a_worker_the_time_of_its_drain)
+{
+	struct cli_job *job = up_with_a_call("17");
+	struct said said;
+
+	cli_signal(job, SIGINT);
+	said = cli_end(&job);
+	ck_assert_msg(said.status == STATUS_OK, "%d %s", said.status, said.err);
+	ck_assert_msg(file_is_there("ended"), "%s\n%s", said.out, said.err);
+	assert_says(said.out, "Ctrl-C again ends it at once");
+	assert_says(said.out, "waiting for worker-tools-1: ");
+	assert_says(said.out, "what runs may end, for at most 30 s");
+	ck_assert_ptr_null(strstr(said.err, "killing it"));
+}
+END_TEST
+
+START_TEST(up_ends_at_once_at_the_second_signal)
+{
+	struct cli_job *job = up_with_a_call("600");
+	struct said said;
+
+	cli_signal(job, SIGINT);
+	wait_out(job, "ending the fleet");
+	cli_signal(job, SIGINT);
+	said = cli_end(&job);
+	ck_assert_msg(said.status == STATUS_OK, "%d %s", said.status, said.err);
+	assert_says(said.out, "ending it at once");
+	ck_assert_ptr_null(strstr(said.err, "killing it")); /* nobody's time was over */
+	ck_assert(!file_is_there("ended"));
+	ck_assert(!file_is_there(".flotilla/fleet.json"));
+	/* Its Redis ended in order: the next one finds its data whole. */
+	job = CLI_START(flotilla, "up", "--tool-workers", "0");
+	wait_out(job, "Ctrl-C ends it");
+	said = CLI(flotilla, "runs");
+	assert_says(said.out, "a ");
+	cli_signal(job, SIGTERM);
+	said = cli_end(&job);
+	ck_assert_msg(said.status == STATUS_OK, "%d %s", said.status, said.err);
 }
 END_TEST
 
@@ -191,6 +274,8 @@ tcase_up(void)
 	tcase_add_test(tcase, up_refuses_a_key_that_its_own_list_does_not_have);
 	tcase_add_test(tcase, up_hands_on_each_of_many_files);
 	tcase_add_loop_test(tcase, up_ends_in_order_when_its_terminal_goes, 0, 2);
+	tcase_add_test(tcase, up_gives_a_worker_the_time_of_its_drain);
+	tcase_add_test(tcase, up_ends_at_once_at_the_second_signal);
 	tcase_add_test(tcase, up_refuses_a_folder_that_others_can_write);
 	tcase_add_loop_test(tcase, up_is_given_no_fleet, 0, 4);
 	return tcase;
