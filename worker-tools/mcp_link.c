@@ -2,6 +2,9 @@
 
 #include "json.h"
 #include "log.h"
+#include "utf8.h"
+
+#define SHOWN_BYTES 100u
 
 static void
 take_message(struct mcp_link *link, const char *name, const struct value *message,
@@ -29,6 +32,29 @@ take_message(struct mcp_link *link, const char *name, const struct value *messag
 	}
 }
 
+static void
+take_unreadable(struct mcp_link *link, const char *name, const char *data, size_t size,
+    const char *error, const struct mcp_takers *takers, void *arg)
+{
+	struct arena *arena = arena_new();
+	int64_t id;
+
+	if (mcp_damaged_id(data, size, &id)) {
+		log_debug("mcp=%s id=%jd %s", name, (intmax_t)id, error);
+		takers->on_response(arg, id, mcp_damaged(arena, id, error));
+	} else if (link->has_babbled) {
+		log_debug("mcp=%s no JSON: %s", name, error);
+	} else {
+		link->has_babbled = true;
+		log_warnx(
+		    "mcp=%s what it says is no message, and passed over, as more of "
+		    "the kind will be: '%s': %s",
+		    name, utf8_shown(arena, arena_copy(arena, data, size), SHOWN_BYTES),
+		    error);
+	}
+	arena_destroy(&arena);
+}
+
 void
 mcp_link_take(struct mcp_link *link, const char *name, const char *data, size_t size,
     const struct mcp_takers *takers, void *arg)
@@ -40,7 +66,7 @@ mcp_link_take(struct mcp_link *link, const char *name, const char *data, size_t 
 
 	message = json_parse(arena, data, size, &error);
 	if (message == NULL)
-		log_debug("mcp=%s no JSON: %s", name, error);
+		take_unreadable(link, name, data, size, error, takers, arg);
 	else if (value_is(message, VALUE_ARRAY))
 		for (i = 0; i < value_size(message); i++)
 			take_message(link, name, value_at(message, i), takers, arg);

@@ -50,6 +50,8 @@ struct mcp_link {
 	/* Of mcp_server.c. */
 	unsigned exchanges; /* under way */
 	bool is_left;       /* the last of them closes it */
+
+	bool has_babbled; /* it has said what is no message: told once */
 };
 
 /* What a link does with what the server says. */
@@ -59,8 +61,10 @@ struct mcp_takers {
 	    void *arg, const char *answer); /* the server asks: this is to be said */
 };
 
-/* Takes JSON that came, one message or a list of them; notifications go to the hearer. name: the server's, for
- * the log, which has a line for what is none. All that is lent is lent for the call. */
+/* Takes what came, JSON of one message or of a list of them; notifications go to the hearer. A response that
+ * cannot be read is one with an error that says so, when its id can be seen. The log has a line, of name, the
+ * server, for the first that is no message: many print to their standard output what is for people. All that
+ * is lent is lent for the call. */
 void mcp_link_take(struct mcp_link *link, const char *name, const char *data, size_t size,
     const struct mcp_takers *takers, void *arg);
 

@@ -1,6 +1,8 @@
 #include "mcp_message.h"
 
 #include <ctype.h>
+#include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "bounds.h"
@@ -9,6 +11,8 @@
 #include "utf8.h"
 
 #define METHOD_NOT_FOUND INT64_C(-32601)
+#define PARSE_ERROR INT64_C(-32700)
+#define NUMBER_BYTES 20u
 #define SHOWN_BYTES 300
 
 bool
@@ -61,6 +65,84 @@ mcp_kind_of(const struct value *message, int64_t *id_r)
 	*id_r = id->integer;
 	return MCP_RESPONSE;
 }
+
+/* --- damaged ones ----------------------------------------------------------------------- */
+
+static const char *
+skip_spaces(const char *at, const char *end)
+{
+	while (at < end && isspace((unsigned char)*at))
+		at++;
+	return at;
+}
+
+/* at: behind its first quote. Returns its last quote, or end. */
+static const char *
+string_end(const char *at, const char *end)
+{
+	for (; at < end && *at != '"'; at++)
+		if (*at == '\\' && at + 1 < end)
+			at++;
+	return at;
+}
+
+static bool
+integer_at(const char *at, const char *end, int64_t *integer_r)
+{
+	char text[NUMBER_BYTES + 1] = "", *behind;
+	size_t size = (size_t)(end - at);
+
+	memcpy(text, at, size < NUMBER_BYTES ? size : NUMBER_BYTES);
+	errno = 0;
+	*integer_r = strtoll(text, &behind, 10);
+	return behind > text && errno == 0 && *behind != '.' && *behind != 'e' &&
+	       *behind != 'E';
+}
+
+/* Quotes and brackets are looked at, and nothing else. */
+bool
+mcp_damaged_id(const char *text, size_t size, int64_t *id_r)
+{
+	const char *end = text + size, *at = skip_spaces(text, end), *key, *value;
+	bool has_id = false;
+	unsigned depth = 0;
+
+	if (at == end || *at != '{')
+		return false;
+	for (; at < end; at++) {
+		if (*at == '{' || *at == '[')
+			depth++;
+		else if ((*at == '}' || *at == ']') && --depth == 0)
+			break;
+		if (*at != '"')
+			continue;
+		key = at + 1;
+		at = string_end(key, end);
+		value = skip_spaces(at == end ? end : at + 1, end);
+		if (depth != 1 || value == end || *value != ':')
+			continue;
+		if (at - key == 6 && memcmp(key, "method", 6) == 0)
+			return false;
+		if (!has_id && at - key == 2 && memcmp(key, "id", 2) == 0)
+			has_id = integer_at(value + 1, end, id_r);
+	}
+	return has_id;
+}
+
+const struct value *
+mcp_damaged(struct arena *arena, int64_t id, const char *why)
+{
+	const char *text =
+	    arena_printf(arena, "the server's answer cannot be read: %s", why);
+
+	return value_map(arena, "jsonrpc", value_str(arena, "2.0"), "id",
+	    value_int(arena, id), "error",
+	    value_map(arena, "code", value_int(arena, PARSE_ERROR), "message",
+		value_str(arena, text), NULL),
+	    NULL);
+}
+
+/* --- answers ---------------------------------------------------------------------------- */
 
 const char *
 mcp_answer(struct arena *arena, const struct value *request)

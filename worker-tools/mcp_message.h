@@ -28,6 +28,12 @@ enum mcp_kind {
 /* id_r: of a response. */
 enum mcp_kind mcp_kind_of(const struct value *message, int64_t *id_r);
 
+/* Returns whether size bytes that are no JSON that we take (not UTF-8, too deep, cut off) begin as one message, and
+ * it is the response to the request of that id. */
+bool mcp_damaged_id(const char *text, size_t size, int64_t *id_r);
+/* The response that stands for it: an error that says why it cannot be read. */
+const struct value *mcp_damaged(struct arena *arena, int64_t id, const char *why);
+
 /* What is said to a request of the server's: to `ping` that we are there, to others that we do not know
  * them. */
 const char *mcp_answer(struct arena *arena, const struct value *request);

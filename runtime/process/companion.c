@@ -19,6 +19,7 @@
 /* What it has not read yet; more keeps who reads nothing, and is written to all the time. */
 #define UNREAD_BYTES_MAX (64u << 20)
 #define UNREAD_PIECES_MAX 10000u
+#define MUTE_MS 1000u             /* from the end of its output to its own end */
 #define REST_BYTES_MAX (1u << 20) /* what a pipe may hold (fs.pipe-max-size) */
 
 enum { INPUT, OUTPUT, ERRORS, CONTROL, HANDLES };
@@ -29,11 +30,14 @@ struct companion {
 	unsigned open;              /* of these */
 	struct packet news;         /* the minder's records */
 	struct minder_record ended;
-	unsigned unread;   /* pieces that are not written */
-	bool is_deaf;      /* it was killed, for it did not read them */
-	bool is_over;      /* nothing is left of it */
-	bool is_gone;      /* nor of what it wrote */
-	bool is_destroyed; /* by its owner */
+	unsigned unread; /* pieces that are not written */
+	struct loop *loop;
+	struct timer *mute; /* its output has ended, and it has not */
+	bool is_mute;       /* it was killed for that */
+	bool is_deaf;       /* it was killed, for it did not read them */
+	bool is_over;       /* nothing is left of it */
+	bool is_gone;       /* nor of what it wrote */
+	bool is_destroyed;  /* by its owner */
 };
 
 static char chunk[CHUNK_BYTES]; /* read and used before the next is asked for */
@@ -111,6 +115,7 @@ companion_kill(struct companion *companion)
 void
 companion_ask_to_end(struct companion *companion)
 {
+	timer_stop(&companion->mute); /* who asks has his own time for it */
 	close_handle(companion, INPUT);
 	tell_minder(companion, MINDER_ASK_TO_END);
 }
@@ -145,6 +150,7 @@ static void
 be_gone(struct companion *companion)
 {
 	companion->is_over = true;
+	timer_stop(&companion->mute);
 	read_rest(companion, OUTPUT);
 	read_rest(companion, ERRORS);
 	companion->is_gone = true;
@@ -184,15 +190,38 @@ on_alloc(uv_handle_t *handle, size_t suggested, uv_buf_t *buf)
 }
 
 static void
+on_mute(void *arg)
+{
+	struct companion *companion = arg;
+
+	timer_stop(&companion->mute);
+	companion->is_mute = true;
+	companion_kill(companion);
+}
+
+/* Nothing will come of it any more. It may be about to end, which tells more. */
+static void
+expect_end(struct companion *companion)
+{
+	if (!companion->is_over && !companion->is_destroyed &&
+	    !uv_is_closing((uv_handle_t *)&companion->handles[INPUT]))
+		companion->mute =
+		    timer_start(companion->loop, MUTE_MS, 0, on_mute, companion);
+}
+
+static void
 on_read(uv_stream_t *stream, ssize_t size, const uv_buf_t *buf)
 {
 	struct companion *companion = stream->data;
 	int which = (uv_pipe_t *)stream == &companion->handles[OUTPUT] ? OUTPUT : ERRORS;
 
-	if (size < 0)
+	if (size < 0) {
 		close_handle(companion, which);
-	else if (size > 0)
+		if (which == OUTPUT)
+			expect_end(companion);
+	} else if (size > 0) {
 		tell_bytes(companion, which, buf->base, (size_t)size);
+	}
 }
 
 static void
@@ -304,6 +333,7 @@ companion_start(struct loop *loop, struct arena *arena,
 	companion = xcalloc(1, sizeof *companion);
 	count++;
 	companion->options = *options;
+	companion->loop = loop;
 	open_handle(companion, loop, CONTROL, control);
 	for (int i = INPUT; i <= ERRORS; i++)
 		open_handle(companion, loop, i, ours[i]);
@@ -322,6 +352,7 @@ companion_destroy(struct companion **companion_p)
 		return;
 	*companion_p = NULL;
 	companion->is_destroyed = true;
+	timer_stop(&companion->mute);
 	companion_kill(companion);
 	/* The control stays until the minder says that nothing is left, or we end. */
 	close_handle(companion, INPUT);
@@ -344,6 +375,8 @@ companion_end_text(const struct companion *companion)
 
 	if (companion->is_deaf)
 		return "was killed, for it does not read what it is sent";
+	if (companion->is_mute)
+		return "was killed, for it has closed its standard output";
 	switch (companion->ended.word) {
 	case MINDER_NOT_STARTED:
 		snprintf(text, sizeof text, "could not be run: %s", strerror(number));

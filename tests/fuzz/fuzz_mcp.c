@@ -61,9 +61,12 @@ LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct arena *arena = arena_new();
 	const char *error;
 	const struct value *message = json_parse(arena, (const char *)data, size, &error);
+	int64_t id;
 
 	if (message != NULL)
 		check_message(arena, message);
+	else if (mcp_damaged_id((const char *)data, size, &id))
+		check_message(arena, mcp_damaged(arena, id, error));
 	arena_destroy(&arena);
 	return 0;
 }

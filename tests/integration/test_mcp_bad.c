@@ -104,6 +104,41 @@ START_TEST(what_it_does_not_read_is_bounded)
 }
 END_TEST
 
+/* What is for people goes to standard output with many a server. */
+START_TEST(what_is_no_message_is_passed_over)
+{
+	start("babbles", "");
+	mcp_expect_text(mcp_called("fine", "{}"), "fine");
+}
+END_TEST
+
+static const struct {
+	const char *what, *words;
+} damaged[] = { { "latin", "not UTF-8" }, { "deep", "" }, { "cut", "" } };
+
+/* Its call ends, and not when its time is over, which is much later than this test's. */
+START_TEST(an_answer_that_cannot_be_read_ends_its_call)
+{
+	const struct tool_call *call;
+
+	start(damaged[_i].what, "timeout_ms: 3600000\n");
+	call = mcp_called("fine", "{}");
+	mcp_expect_fault(call, "McpError", "the server's answer cannot be read: ");
+	mcp_expect_fault(call, "McpError", damaged[_i].words);
+	ck_assert_uint_eq(mcp_lines_of("starts"), 1); /* it goes on */
+}
+END_TEST
+
+START_TEST(one_that_closes_its_output_is_started_again)
+{
+	start("mute", "timeout_ms: 3600000\nidempotent: false\n");
+	mcp_expect_fault(mcp_called("fine", "{}"), "ConnectionError",
+	    "was killed, for it has closed its standard output");
+	tool_bench_await(&mcp_bench, was_started_again);
+	mcp_expect_text(mcp_called("fine", "{}"), "fine");
+}
+END_TEST
+
 TCase *
 tcase_mcp_bad(void)
 {
@@ -114,6 +149,10 @@ tcase_mcp_bad(void)
 	tcase_add_test(tcase, what_it_says_of_all_tools_is_bounded);
 	tcase_add_test(tcase, how_many_of_its_tools_are_looked_at_is_bounded);
 	tcase_add_test(tcase, what_it_does_not_read_is_bounded);
+	tcase_add_test(tcase, what_is_no_message_is_passed_over);
+	tcase_add_loop_test(tcase, an_answer_that_cannot_be_read_ends_its_call, 0,
+	    (int)(sizeof damaged / sizeof *damaged));
+	tcase_add_test(tcase, one_that_closes_its_output_is_started_again);
 	tcase_add_loop_test(tcase, a_signal_stops_who_waits_for_it, 0, 2);
 	tcase_add_test(tcase, a_signal_harms_nobody_who_waits_for_its_end);
 	return tcase;

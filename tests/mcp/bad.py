@@ -41,6 +41,14 @@ def answer(method, params):
     return {"content": [{"type": "text", "text": "fine"}]}
 
 
+# What cannot be read: the id is before or behind the damage.
+DAMAGED = {
+    "latin": b'{"jsonrpc": "2.0", "result": {"content": [{"type": "text", "text": "caf\xe9, \\"id\\": 1"}]}, "id": %d}',
+    "deep": b'{"jsonrpc": "2.0", "id": %d, "result": {"content": ' + b"[" * 5000 + b"]" * 5000 + b"}}",
+    "cut": b'{"jsonrpc": "2.0", "id": %d, "result": {"content": [{"type": "te',
+}
+
+
 def note(name, text):
     with open(os.path.join(folder, name), "a", encoding="utf-8") as file:
         file.write(text)
@@ -49,8 +57,18 @@ def note(name, text):
 if what == "stays":
     signal.signal(signal.SIGTERM, signal.SIG_IGN)
 note("starts", "begun\n")
+if what == "babbles":
+    print("[bad] listening on standard input\n{ and so on", flush=True)
 for line in sys.stdin:
     request = json.loads(line)
+    if request.get("method") == "tools/call" and what in DAMAGED:
+        sys.stdout.buffer.write(DAMAGED[what] % request["id"] + b"\n")
+        sys.stdout.flush()
+        continue
+    if request.get("method") == "tools/call" and what == "mute" and not os.path.exists(os.path.join(folder, "muted")):
+        note("muted", "once\n")
+        os.close(1)
+        continue
     if "id" in request and what != "silent":
         say({"id": request["id"], "result": answer(request["method"], request.get("params", {}))})
     while what == "deaf" and request["method"] == "notifications/initialized":

@@ -71,6 +71,42 @@ START_TEST(knows_what_comes)
 }
 END_TEST
 
+static const struct {
+	const char *text;
+	bool has_id;
+	int64_t id;
+} damages[] = {
+	{ "{'id':7,'result':{'a':'", true, 7 },
+	{ "{'result':{'id':3,'b':[{'id':4}]},'id' : 12}", true, 12 },
+	{ "{'result':'\\',\\'id\\':9','id':-5", true, -5 },
+	{ "{'result':'id','x':'id','id':6,", true, 6 },
+	{ "{'id':8,'method':'ping','params':", false, 0 },
+	{ "{'id':'8','result':", false, 0 },
+	{ "{'id':8.5,'result':", false, 0 },
+	{ "{'id':99999999999999999999,'result':", false, 0 },
+	{ "{'id'", false, 0 },
+	{ "{'id':", false, 0 },
+	{ "{'id", false, 0 },
+	{ "{}}}'id':3", false, 0 },
+	{ "[{'id':3,'result':", false, 0 },
+	{ "Listening on 'id':3", false, 0 },
+	{ "", false, 0 },
+};
+
+START_TEST(sees_whose_damaged_answer_it_is)
+{
+	char *text = arena_strdup(arena, damages[_i].text), *at;
+	int64_t id = 0;
+
+	for (at = text; *at != '\0'; at++)
+		if (*at == '\'')
+			*at = '"';
+	ck_assert_int_eq(mcp_damaged_id(text, strlen(text), &id), damages[_i].has_id);
+	if (damages[_i].has_id)
+		ck_assert_int_eq(id, damages[_i].id);
+}
+END_TEST
+
 START_TEST(answers_what_the_server_asks)
 {
 	ck_assert_str_eq(mcp_answer(arena, literal(arena, "{'id':'a','method':'ping'}")),
@@ -287,6 +323,8 @@ tcase_mcp_message(void)
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
 	tcase_add_test(tcase, says_what_json_rpc_wants);
 	tcase_add_loop_test(tcase, knows_what_comes, 0, COUNT(kinds));
+	tcase_add_loop_test(tcase, sees_whose_damaged_answer_it_is, 0,
+	    sizeof damages / sizeof damages[0]);
 	tcase_add_test(tcase, answers_what_the_server_asks);
 	tcase_add_test(tcase, takes_a_result_or_says_why_there_is_none);
 	tcase_add_test(tcase, makes_a_tool_ours);
