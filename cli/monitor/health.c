@@ -41,8 +41,9 @@ struct health {
 	struct arena *arena;
 	struct stats *stats;
 	uint64_t deadline_ms;
-	const char *trouble; /* the first that was found; NULL: healthy */
-	bool said;           /* on stderr already */
+	const char *role, *name; /* of the one process that is looked at; or NULL */
+	const char *trouble;     /* the first that was found; NULL: healthy */
+	bool said;               /* on stderr already */
 	unsigned brokers, coordinators, models, tools;
 };
 
@@ -61,6 +62,31 @@ left_ms(const struct health *health)
 
 /* --- brokers -------------------------------------------------------------------------- */
 
+static bool
+is_named(const struct value *row, const char *role, const char *name)
+{
+	return value_text_is(value_get(row, "role"), role) &&
+	       (name == NULL || value_text_is(value_get(row, "name"), name));
+}
+
+/* A broker has told of the process: what those say that do not answer is not waited for. */
+static bool
+is_found(void *arg)
+{
+	const struct health *health = arg;
+	size_t i, j;
+
+	for (i = 0; health->name != NULL && i < stats_brokers(health->stats); i++) {
+		const struct value *rows =
+		    value_get(stats_tables(health->stats, i), "sessions");
+
+		for (j = 0; j < value_size(rows); j++)
+			if (is_named(value_at(rows, j), health->role, health->name))
+				return true;
+	}
+	return false;
+}
+
 /* Every broker must answer. */
 static void
 ask_brokers(struct health *health)
@@ -71,7 +97,7 @@ ask_brokers(struct health *health)
 	if (wait_ms < ANSWER_WAIT_MS)
 		wait_ms = ANSWER_WAIT_MS;
 	health->brokers = 0;
-	if (stats_ask(health->stats, health->arena, wait_ms) == -1)
+	if (stats_ask_for(health->stats, health->arena, wait_ms, is_found, health) == -1)
 		TROUBLE(health, "interrupted");
 	for (i = 0; i < stats_brokers(health->stats); i++) {
 		if (stats_tables(health->stats, i) != NULL)
@@ -83,13 +109,6 @@ ask_brokers(struct health *health)
 }
 
 /* --- processes ------------------------------------------------------------------------ */
-
-static bool
-is_named(const struct value *row, const char *role, const char *name)
-{
-	return value_text_is(value_get(row, "role"), role) &&
-	       (name == NULL || value_text_is(value_get(row, "name"), name));
-}
 
 static void
 check_row(struct health *health, const struct value *row)
@@ -171,6 +190,8 @@ probe(struct health *health)
 			return;
 		}
 		ask_brokers(health);
+		if (health->name != NULL && health->brokers > 0 && !fiber_cancelled())
+			health->trouble = NULL;
 		if (health->trouble != NULL)
 			return;
 		name = unanswered(health, (int64_t)(loop_now_ms(loop) - asked_ms));
@@ -227,8 +248,10 @@ check_broker(struct health *health)
 static void
 check_process(struct health *health, const char *role, const char *name)
 {
+	health->role = role;
+	health->name = name;
 	ask_brokers(health);
-	if (health->brokers > 0)
+	if (health->brokers > 0 && !fiber_cancelled())
 		health->trouble = NULL;
 	if (health->trouble == NULL && health->settings->probe)
 		probe(health);

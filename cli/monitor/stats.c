@@ -7,6 +7,8 @@
 #include "memory.h"
 #include "peer.h"
 
+#define MORE_MS 200u /* for the others, when it is enough */
+
 /* A broker that is frozen shall not keep the others' answers from being shown. */
 struct source {
 	struct stats *stats;
@@ -159,7 +161,8 @@ answered(const struct stats *stats)
 }
 
 int
-stats_ask(struct stats *stats, struct arena *arena, uint64_t wait_ms)
+stats_ask_for(struct stats *stats, struct arena *arena, uint64_t wait_ms,
+    bool (*enough)(void *arg), void *arg)
 {
 	struct loop *loop = session_loop(stats->session);
 	uint64_t deadline = loop_now_ms(loop) + wait_ms;
@@ -174,10 +177,22 @@ stats_ask(struct stats *stats, struct arena *arena, uint64_t wait_ms)
 		ask(&stats->sources[i]);
 	}
 	while (answered(stats) < stats->count && loop_now_ms(loop) < deadline &&
-	       result != -1)
+	       result != -1) {
 		result = fiber_wait_ms(deadline - loop_now_ms(loop));
+		if (enough == NULL || !enough(arg))
+			continue;
+		enough = NULL;
+		if (deadline > loop_now_ms(loop) + MORE_MS)
+			deadline = loop_now_ms(loop) + MORE_MS;
+	}
 	stats->waiting = NULL;
 	return result == -1 ? -1 : (int)answered(stats);
+}
+
+int
+stats_ask(struct stats *stats, struct arena *arena, uint64_t wait_ms)
+{
+	return stats_ask_for(stats, arena, wait_ms, NULL, NULL);
 }
 
 void

@@ -19,8 +19,12 @@ const char *stats_endpoint(const struct stats *stats, size_t broker);
  * how many did, or -1 when it was interrupted. The answers are in arena. */
 int stats_ask(struct stats *stats, struct arena *arena, uint64_t wait_ms);
 
+/* The same, but once enough(arg) is true, asked after each answer, the other brokers get only a moment more. */
+int stats_ask_for(struct stats *stats, struct arena *arena, uint64_t wait_ms,
+    bool (*enough)(void *arg), void *arg);
+
 /* The tables (docs/protocol.md, "Tables of the broker") that broker has answered the last
- * stats_ask with; NULL: it did not answer. */
+ * stats_ask (or stats_ask_for) with; NULL: it did not answer. */
 const struct value *stats_tables(const struct stats *stats, size_t broker);
 
 /* The answers as the tables of one broker, in arena: sessions that a process has with several
@@ -36,6 +40,10 @@ bool stats_serves(const struct value *row, const char *prefix);
 
 /* Two brokers' tables as one, in arena. */
 const struct value *stats_merge(
+    struct arena *arena, const struct value *one, const struct value *other);
+
+/* The same of their `times` alone; NULL is one who counts none. */
+const struct value *stats_merge_times(
     struct arena *arena, const struct value *one, const struct value *other);
 
 /* Asks every broker that has answered to probe its workers now. */

@@ -182,8 +182,8 @@ merge_kinds(struct arena *arena, const struct value *one, const struct value *ot
 }
 
 /* One that counts by other bounds, or not at all, is left out. */
-static const struct value *
-merge_times(struct arena *arena, const struct value *one, const struct value *other)
+const struct value *
+stats_merge_times(struct arena *arena, const struct value *one, const struct value *other)
 {
 	const struct value *bounds = value_get(one, "bounds_ms");
 
@@ -220,6 +220,6 @@ stats_merge(struct arena *arena, const struct value *one, const struct value *ot
 		    merge_sums(
 			arena, value_get(one, sums[i]), value_get(other, sums[i])));
 	value_fields_set(&fields, "times",
-	    merge_times(arena, value_get(one, "times"), value_get(other, "times")));
+	    stats_merge_times(arena, value_get(one, "times"), value_get(other, "times")));
 	return value_fields_end(&fields);
 }

@@ -276,6 +276,29 @@ START_TEST(a_healthy_fleet_says_so)
 }
 END_TEST
 
+/* It is answered when it can be, long before the time for answers is over. */
+START_TEST(a_worker_s_health_waits_for_no_other_broker)
+{
+	static const char *const ways[][3] = { { "--worker", "worker-model-1" },
+		{ "--worker", "worker-model-1", "--probe" },
+		{ "--coordinator", "hub-coordinator" } };
+	const struct value *file = fleet_up_json(
+	    &fleet, cli_run(&(struct cli){ "cat", fleet.folder, fleet.arena }, NULL,
+			(const char *const[]){ ".flotilla/fleet.json", NULL })
+			.out);
+	const char *broker = value_text(value_at(value_get(file, "brokers"), 0));
+	const char *const *way = ways[_i];
+	struct said said;
+
+	ck_assert_ptr_nonnull(broker);
+	do
+		said = CLI(flotilla, "health", "--broker", "ipc:///nowhere/broker",
+		    "--broker", broker, "--wait-ms", "600000", way[0], way[1], way[2]);
+	while (said.status != STATUS_OK);
+	ck_assert_str_eq(said.out, "healthy\n");
+}
+END_TEST
+
 START_TEST(a_worker_s_health_needs_no_redis)
 {
 	struct said said = CLI(flotilla, "health", "--worker", "worker-model-1",
@@ -352,6 +375,7 @@ tcase_watchdogs(void)
 	tcase_add_test(tcase, a_redis_that_cannot_start_again_names_its_log);
 	tcase_add_test(tcase, a_coordinator_whose_redis_is_frozen_says_so);
 	tcase_add_loop_test(tcase, a_healthy_fleet_says_so, 0, 6);
+	tcase_add_loop_test(tcase, a_worker_s_health_waits_for_no_other_broker, 0, 3);
 	tcase_add_test(tcase, a_worker_s_health_needs_no_redis);
 	tcase_add_test(tcase, what_is_not_there_is_not_healthy);
 	tcase_add_test(tcase, health_of_what_is_asked_clearly);
