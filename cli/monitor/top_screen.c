@@ -57,18 +57,49 @@ sum(const struct value *map, const char *key)
 
 /* --- the head ------------------------------------------------------------------------- */
 
-static double
-rate(const struct screen *screen, const char *counter)
+/* Whether the broker has answered both looks: there is a rate of it. */
+static bool
+is_rated(const struct screen *screen, size_t broker)
 {
-	const struct value *now = value_get(screen->now->tables, "counters");
-	const struct value *before = value_get(screen->before->tables, "counters");
-	uint64_t ms = screen->now->at_ms - screen->before->at_ms;
-	double more;
+	return broker < screen->before->broker_count &&
+	       screen->now->brokers[broker].tables != NULL &&
+	       screen->before->brokers[broker].tables != NULL &&
+	       screen->now->at_ms > screen->before->at_ms;
+}
 
-	if (before == NULL || ms == 0)
-		return 0;
-	more = value_get_number(now, counter, 0) - value_get_number(before, counter, 0);
-	return more > 0 ? more * 1000 / (double)ms : 0; /* a new broker counts from 0 */
+static bool
+has_rates(const struct screen *screen)
+{
+	size_t i;
+
+	for (i = 0; i < screen->now->broker_count; i++)
+		if (is_rated(screen, i))
+			return true;
+	return false;
+}
+
+static double
+counter(const struct top_look *look, size_t broker, const char *name)
+{
+	return value_get_number(
+	    value_get(look->brokers[broker].tables, "counters"), name, 0);
+}
+
+static double
+rate(const struct screen *screen, const char *name)
+{
+	uint64_t ms = screen->now->at_ms - screen->before->at_ms;
+	double sum = 0, more;
+	size_t i;
+
+	for (i = 0; i < screen->now->broker_count; i++) {
+		if (!is_rated(screen, i))
+			continue;
+		more = counter(screen->now, i, name) - counter(screen->before, i, name);
+		if (more > 0) /* a new broker counts from 0 */
+			sum += more;
+	}
+	return sum * 1000 / (double)ms;
 }
 
 static size_t
@@ -180,8 +211,7 @@ print_sums(struct screen *screen)
 		    " kept until stored",
 		    sum(calls, "queued") + sum(calls, "held"), waits,
 		    sum(calls, "assigned"), sum(calls, "kept"));
-	/* A rate needs two looks. */
-	if (screen->before->tables != NULL && calls != NULL)
+	if (has_rates(screen))
 		line(screen,
 		    "a second  %.1f calls, %.1f answers, %.1f requeued, %.1f refused as "
 		    "busy, %.1f events",

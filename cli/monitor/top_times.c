@@ -4,12 +4,13 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "stats.h"
 #include "top_row.h"
 
 #define PER_CENT 95
 #define LOOKS_MAX 64u
 
-/* Of one look: {calls, runs}, as the brokers and Redis told them. */
+/* Of one look: {calls, runs}, as the brokers, each by its endpoint, and Redis told them. */
 struct noted {
 	struct arena *arena;
 	const struct value *times;
@@ -63,6 +64,64 @@ runs_of(const struct top_look *look)
 	return value_get(look->counts, "times");
 }
 
+static const struct value *
+calls_by_broker(const struct top_look *look)
+{
+	struct value_fields fields = { .arena = look->arena };
+	size_t i;
+
+	for (i = 0; i < look->broker_count; i++)
+		if (look->brokers[i].tables != NULL)
+			value_fields_set(&fields, look->brokers[i].endpoint,
+			    value_get(look->brokers[i].tables, "times"));
+	return value_fields_end(&fields);
+}
+
+/* Of the first look that has it; of one that nobody has seen before, what it says now. */
+static const struct value *
+oldest_calls(const struct top_times *times, const struct top_broker *broker)
+{
+	const struct value *calls;
+	size_t i;
+
+	for (i = 0; i < times->count; i++) {
+		calls = value_get(
+		    value_get(times->noted[i].times, "calls"), broker->endpoint);
+		if (!value_is_nil(calls))
+			return calls;
+	}
+	return value_get(broker->tables, "times");
+}
+
+static const struct value *
+oldest_runs(const struct top_times *times, const struct top_look *look)
+{
+	const struct value *runs;
+	size_t i;
+
+	for (i = 0; i < times->count; i++) {
+		runs = value_get(times->noted[i].times, "runs");
+		if (!value_is_nil(runs))
+			return runs;
+	}
+	return runs_of(look);
+}
+
+/* Of the brokers that answer now, and of no others: sums are held against each other. */
+static const struct value *
+before(const struct top_times *times, const struct top_look *look)
+{
+	const struct value *calls = NULL;
+	size_t i;
+
+	for (i = 0; i < look->broker_count; i++)
+		if (look->brokers[i].tables != NULL)
+			calls = stats_merge_times(
+			    look->arena, calls, oldest_calls(times, &look->brokers[i]));
+	return value_map(
+	    look->arena, "calls", calls, "runs", oldest_runs(times, look), NULL);
+}
+
 void
 top_times_note(struct top_times *times, struct top_look *look)
 {
@@ -73,13 +132,11 @@ top_times_note(struct top_times *times, struct top_look *look)
 	    (times->count > 0 && look->at_ms - times->noted[0].at_ms > times->window_ms))
 		drop_first(times);
 	look->since =
-	    times->count > 0 ? value_copy(look->arena, times->noted[0].times) : NULL;
-	if (look->tables == NULL || look->counts == NULL)
-		return; /* who was away for a moment is held against what was before */
+	    times->count > 0 ? value_copy(look->arena, before(times, look)) : NULL;
 	arena = arena_new();
 	times->noted[times->count++] = (struct noted){ arena,
-		value_copy(arena, value_map(arena, "calls", calls_of(look), "runs",
-				      runs_of(look), NULL)),
+		value_copy(arena, value_map(look->arena, "calls", calls_by_broker(look),
+				      "runs", runs_of(look), NULL)),
 		look->at_ms };
 }
 

@@ -10,7 +10,8 @@ struct top_times;
 struct top_times *top_times_new(uint64_t window_ms);
 void top_times_destroy(struct top_times **times_p);
 
-/* Keeps of a look what can be subtracted later, and gives it the one that it is held against: the oldest within the window. */
+/* Keeps of a look what can be subtracted later, and gives it what it is held against: of each broker that answers, and
+ * of Redis, the oldest within the window. */
 void top_times_note(struct top_times *times, struct top_look *look);
 
 /* "runs end within 250 ms; model calls wait ≤ 5 ms, run ≤ 1 s; tool calls wait -, run -", of 95 of 100, in arena: of what has ended

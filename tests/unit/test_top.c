@@ -172,8 +172,15 @@ show(const struct value *counts, const char *redis_trouble, size_t width, size_t
 		.counts = counts,
 		.redis_trouble = redis_trouble,
 		.at_ms = 3000 };
+	/* The one that is away now has counted a lot. */
+	const struct top_broker brokers_before[] = {
+		{ "tcp://one", literal(arena, "{'counters': {'accepted': 10}}") },
+		{ "tcp://two", literal(arena, "{'counters': {'accepted': 9000}}") }
+	};
 	const struct top_look before = { .arena = arena,
-		.tables = literal(arena, "{'counters': {'accepted': 10}}"),
+		.tables = literal(arena, "{'counters': {'accepted': 9010}}"),
+		.brokers = brokers_before,
+		.broker_count = 2,
 		.at_ms = 1000 };
 	size_t size;
 	FILE *out = open_memstream(&screen, &size);
