@@ -6,11 +6,11 @@
 
 #include "command.h"
 #include "fiber.h"
-#include "json.h"
 #include "listeners.h"
 #include "memory.h"
 #include "show.h"
 #include "store_fleet.h"
+#include "tame.h"
 
 #define BLOCK_MS 500u
 #define AWAY_MS 60000u /* a failover, or a Redis that loads its data, takes less */
@@ -198,7 +198,7 @@ tell(struct follow *follow, struct arena *arena, const struct value *event)
 	if (follow->options.json) {
 		if (count > 0)
 			event = value_map_with(arena, event, "messages", messages);
-		printf("%s\n", json_text(arena, event));
+		printf("%s\n", tame_json(arena, event));
 		fflush(stdout);
 		return STORE_OK;
 	}

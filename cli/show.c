@@ -8,7 +8,6 @@
 #include <unistd.h>
 
 #include "chat.h"
-#include "json.h"
 #include "show_field.h"
 #include "tame.h"
 
@@ -236,7 +235,7 @@ show_calls(struct arena *arena, const struct value *calls, const char *indent)
 		used = strlen(indent) + strlen("> calls ") + strlen(name) + 1;
 		printf("%s%s %s %s\n", indent, paint(arena, YELLOW, "→ calls"), name,
 		    paint(arena, GREY,
-			show_line(arena, json_text(arena, value_get(call, "args")),
+			show_line(arena, tame_json(arena, value_get(call, "args")),
 			    show_rest(used))));
 	}
 }
@@ -354,7 +353,7 @@ show_writes(struct arena *arena, const struct value *writes)
 	for (i = 0; i < value_size(writes); i++) {
 		const char *writer = word(arena, value_at(writes, i), "writer");
 		const char *update =
-		    json_text(arena, value_get(value_at(writes, i), "update"));
+		    tame_json(arena, value_get(value_at(writes, i), "update"));
 
 		printf(INDENT "%s %s\n",
 		    paint(arena, BLUE, arena_printf(arena, "%s:", writer)),
@@ -426,12 +425,12 @@ show_headline(struct arena *arena, const struct value *event)
 		return arena_printf(arena, "told     %s: %s",
 		    word(arena, event, value_has(event, "tool") ? "tool" : "middleware"),
 		    show_line(
-			arena, json_text(arena, value_get(event, "value")), WORD_WIDTH));
+			arena, tame_json(arena, value_get(event, "value")), WORD_WIDTH));
 	if (strcmp(kind, "uncertain") == 0)
 		return uncertain_headline(arena, event);
 	if (strcmp(kind, "decided") == 0)
 		return arena_printf(arena, "answered %s: %s", word(arena, event, "call"),
-		    show_line(arena, json_text(arena, value_get(event, "answer")), 60));
+		    show_line(arena, tame_json(arena, value_get(event, "answer")), 60));
 	return kind;
 }
 
@@ -446,11 +445,11 @@ show_question(struct arena *arena, const struct value *ask)
 
 	if (value_size(calls) == 0 && !single)
 		return arena_printf(arena, "%s asks: %s", word(arena, ask, "id"),
-		    json_text(arena, value));
+		    tame_json(arena, value));
 	for (i = 0; i < (single ? 1 : value_size(calls)); i++) {
 		one = single ? value : value_at(calls, i);
 		text = arena_printf(arena, "%s%s %s %s", text, i > 0 ? "," : "",
-		    word(arena, one, "name"), json_text(arena, value_get(one, "args")));
+		    word(arena, one, "name"), tame_json(arena, value_get(one, "args")));
 	}
 	return arena_printf(arena, "%s asks to call%s", word(arena, ask, "id"), text);
 }

@@ -4,8 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "json.h"
 #include "show.h"
+#include "tame.h"
 
 #define LINES_MAX 5u  /* of a value */
 #define FILES_MAX 50u /* of a thread */
@@ -74,7 +74,7 @@ show_field(struct arena *arena, const char *name, const struct value *value)
 	else if (are_files(name, value))
 		show_files(arena, value);
 	else
-		printf("  %s\n", show_line(arena, json_text(arena, value),
+		printf("  %s\n", show_line(arena, tame_json(arena, value),
 				     LINES_MAX * show_width() - 2));
 }
 
@@ -96,7 +96,7 @@ show_field_written(
 			text = arena_printf(arena, "%s%s%s", text, i > 0 ? ", " : "",
 			    file_words(arena, value, i));
 	else
-		text = json_text(arena, value);
+		text = tame_json(arena, value);
 	printf("%s%s = %s\n", indent, name,
 	    show_line(arena, text, show_rest(strlen(indent) + strlen(name) + 3)));
 }

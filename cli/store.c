@@ -7,6 +7,7 @@
 #include "items.h"
 #include "json.h"
 #include "show.h"
+#include "tame.h"
 
 #define SHOWN_BYTES 100
 
@@ -133,7 +134,7 @@ show_item(struct arena *arena, const struct value *item)
 		printf("%5.3f  ", value_number(value_get(item, "score"), 0));
 	printf("%s  %s  %s\n", path_of(arena, value_get(item, "namespace")),
 	    show_line(arena, value_get_text(item, "key"), ITEM_KEY_BYTES_MAX),
-	    show_line(arena, json_text(arena, value_get(item, "value")), SHOWN_BYTES));
+	    show_line(arena, tame_json(arena, value_get(item, "value")), SHOWN_BYTES));
 }
 
 static enum status
@@ -148,12 +149,12 @@ show(struct session *session, const char *name, const struct value *answer)
 	size_t i;
 
 	if (session_json(session)) {
-		printf("%s\n", json_text(arena, answer));
+		printf("%s\n", tame_json(arena, answer));
 	} else if (is_missing) {
 		complain("there is no such item; `flotilla store search` finds some");
 	} else if (strcmp(name, "get") == 0) {
 		printf("%s\n",
-		    json_text(arena, value_get(value_get(answer, "item"), "value")));
+		    tame_json(arena, value_get(value_get(answer, "item"), "value")));
 	}
 	for (i = 0; !session_json(session) && i < value_size(items); i++)
 		show_item(arena, value_at(items, i));

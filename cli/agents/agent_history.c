@@ -11,9 +11,9 @@
 
 #include "agent_file.h"
 #include "agents.h"
-#include "json.h"
 #include "nearest.h"
 #include "show.h"
+#include "tame.h"
 #include "yaml_text.h"
 
 #define HASH_LETTERS_MIN 4u /* of a version, to name it */
@@ -176,7 +176,7 @@ agents_show(struct session *session, const struct agents_settings *settings,
 	if (status != STATUS_OK)
 		return status;
 	if (session_json(session))
-		printf("%s\n", json_text(arena, version_value(arena, &version)));
+		printf("%s\n", tame_json(arena, version_value(arena, &version)));
 	else
 		printf("# %s, number %" PRIu64 ", version %.12s\n%s", version.name,
 		    version.number, version.hash, yaml_text(arena, version.source));
@@ -225,7 +225,7 @@ agents_history(struct session *session, const struct agents_settings *settings,
 			value_list_add(
 			    &list, value_map_with(arena, value_at(log, number - 1),
 				       "number", value_int(arena, (int64_t)number)));
-		printf("%s\n", json_text(arena, value_list_end(&list)));
+		printf("%s\n", tame_json(arena, value_list_end(&list)));
 		return STATUS_OK;
 	}
 	printf("%6s  %-12s  %-12s  %-20s  %s\n", "NUMBER", "VERSION", "APPLIED", "BY",
@@ -286,7 +286,7 @@ print_diff(struct session *session, struct version *from, struct version *to)
 		return status;
 	if (session_json(session)) {
 		printf("%s\n",
-		    json_text(arena, value_map(arena, "from", version_value(arena, from),
+		    tame_json(arena, value_map(arena, "from", version_value(arena, from),
 					 "to", version_value(arena, to), NULL)));
 		return STATUS_OK;
 	}

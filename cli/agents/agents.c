@@ -6,9 +6,9 @@
 #include "agents.h"
 #include "command.h"
 #include "graph.h"
-#include "json.h"
 #include "show.h"
 #include "spec.h"
+#include "tame.h"
 #include "verb.h"
 
 static const struct setting agents_table[] = {
@@ -102,7 +102,7 @@ list(struct session *session, const struct agents_settings *settings,
 		value_list_add(&all, describe(session, value_text(agents->pairs[i].key),
 					 value_text(agents->pairs[i].value)));
 	if (session_json(session)) {
-		printf("%s\n", json_text(arena, value_list_end(&all)));
+		printf("%s\n", tame_json(arena, value_list_end(&all)));
 		return STATUS_OK;
 	}
 	printf("%-20s %6s  %-12s  %-24s %s\n", "AGENT", "NUMBER", "VERSION", "MODEL",
@@ -234,7 +234,7 @@ run_graph(struct session *session, const void *settings, const char *const *rest
 		return STATUS_FAILED;
 	}
 	if (session_json(session))
-		printf("%s\n", json_text(arena, graph_value(arena, graph)));
+		printf("%s\n", tame_json(arena, graph_value(arena, graph)));
 	else
 		fputs(graph_mermaid(arena, graph), stdout);
 	return STATUS_OK;

@@ -10,6 +10,7 @@
 #include "option_text.h"
 #include "registry.h"
 #include "show.h"
+#include "tame.h"
 
 struct middleware_settings {
 	struct common_settings common;
@@ -125,7 +126,7 @@ print_setting(struct arena *arena, const struct value *setting)
 	if (value_get_bool(setting, "required", false))
 		fputs("; required", stdout);
 	else if (otherwise != NULL)
-		printf("; default %s", json_text(arena, otherwise));
+		printf("; default %s", tame_json(arena, otherwise));
 	fputs("\n      ", stdout);
 	show_flow(&flow, value_get_text(setting, "means"));
 	putchar('\n');
@@ -182,7 +183,7 @@ list(struct session *session)
 			printf("%-26s %s\n", one->name, one->summary);
 	}
 	if (session_json(session))
-		printf("%s\n", json_text(arena, value_list_end(&all)));
+		printf("%s\n", tame_json(arena, value_list_end(&all)));
 	return STATUS_OK;
 }
 
@@ -217,7 +218,7 @@ run(struct session *session, const void *given, const char *const *rest)
 	if (one == NULL)
 		return unknown(rest[0]);
 	if (session_json(session))
-		printf("%s\n", json_text(session_arena(session),
+		printf("%s\n", tame_json(session_arena(session),
 				   describe(session_arena(session), one)));
 	else
 		print_one(session_arena(session), one);

@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "json.h"
+#include "tame.h"
 
 /* What a plain scalar of these letters would be read as is no text, here or elsewhere. */
 static const char *const reserved[] = { "true", "false", "null", "yes", "no", "on", "off",
@@ -72,7 +73,7 @@ put_spaces(struct packet *out, unsigned count)
 static void
 put_json(struct arena *arena, struct packet *out, const struct value *value)
 {
-	const unsigned char *at = (const unsigned char *)json_text(arena, value);
+	const unsigned char *at = (const unsigned char *)tame_json(arena, value);
 
 	for (; *at != '\0'; at++) {
 		if (*at == 0xef && ((at[1] == 0xbb && at[2] == 0xbf) ||

@@ -5,9 +5,9 @@
 
 #include "bounds.h"
 #include "cron_command.h"
-#include "json.h"
 #include "show.h"
 #include "show_table.h"
+#include "tame.h"
 #include "verb.h"
 
 #define SETTING(field) offsetof(struct crons_settings, field)
@@ -196,7 +196,7 @@ void
 crons_print_one(struct session *session, const struct cron *cron)
 {
 	if (session_json(session))
-		printf("%s\n", json_text(session_arena(session),
+		printf("%s\n", tame_json(session_arena(session),
 				   describe(session_arena(session), cron)));
 	else
 		print(session, cron, 1);
@@ -228,7 +228,7 @@ list(struct session *session, const struct crons_settings *settings,
 	if (session_json(session)) {
 		for (i = 0; i < found.count; i++)
 			value_list_add(&all, describe(arena, &found.items[i]));
-		printf("%s\n", json_text(arena, value_list_end(&all)));
+		printf("%s\n", tame_json(arena, value_list_end(&all)));
 	} else {
 		print(session, found.items, found.count);
 	}
@@ -379,7 +379,7 @@ delete_all(struct session *session, const struct crons_settings *settings,
 			return crons_failed(session, status, *rest);
 		if (session_json(session))
 			printf(
-			    "%s\n", json_text(arena, value_map(arena, "deleted",
+			    "%s\n", tame_json(arena, value_map(arena, "deleted",
 							 value_str(arena, *rest), NULL)));
 		else
 			printf("deleted %s\n", *rest);

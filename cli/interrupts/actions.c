@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "asks.h"
-#include "json.h"
 #include "show.h"
+#include "tame.h"
 
 /* --- taking a pause apart ----------------------------------------------------------- */
 
@@ -183,7 +183,7 @@ show_action(struct arena *arena, const struct value *item, const char *indent)
 {
 	const char *id = value_get_text(item, "tool_call_id");
 	const char *call = arena_printf(arena, "%s %s", word(item, "name"),
-	    json_text(arena, value_get(item, "args")));
+	    tame_json(arena, value_get(item, "args")));
 
 	printf("%s%2" PRId64 "  %s%s%s\n", indent, value_get_int(item, "index", 0),
 	    show_line(arena, call,
@@ -215,9 +215,9 @@ actions_show(
 		    arena, "stopped: %s %s", word(item, "paused"), word(item, "node"));
 	else if (value_text_is(value_get(item, "kind"), "uncertain"))
 		text = arena_printf(arena, "did %s %s take effect? Nobody knows",
-		    word(call, "name"), json_text(arena, value_get(call, "args")));
+		    word(call, "name"), tame_json(arena, value_get(call, "args")));
 	else
-		text = arena_printf(arena, "asks: %s", json_text(arena, value));
+		text = arena_printf(arena, "asks: %s", tame_json(arena, value));
 	printf(
 	    "%s    %s\n", indent, show_line(arena, text, show_rest(strlen(indent) + 4)));
 	show_asker(arena, item, indent);

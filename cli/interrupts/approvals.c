@@ -5,9 +5,9 @@
 #include <time.h>
 
 #include "actions.h"
-#include "json.h"
 #include "show.h"
 #include "store_fleet.h"
+#include "tame.h"
 
 struct approvals_settings {
 	struct common_settings common;
@@ -147,7 +147,7 @@ run_approvals(struct session *session, const void *given, const char *const *res
 	if (status != STATUS_OK)
 		return status;
 	if (session_json(session)) {
-		printf("%s\n", json_text(session_arena(session), list));
+		printf("%s\n", tame_json(session_arena(session), list));
 		return STATUS_OK;
 	}
 	for (i = 0; i < value_size(list); i++)

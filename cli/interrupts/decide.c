@@ -9,6 +9,7 @@
 #include "json.h"
 #include "schema.h"
 #include "show.h"
+#include "tame.h"
 
 #define TAKEN_WAIT_MS 5000u /* until the answer is said to wait itself */
 #define BLOCK_MS 500u
@@ -62,7 +63,7 @@ say_actions(const struct ballot *ballot)
 			complain("  %" PRId64 "  %s%s%s", value_get_int(item, "index", 0),
 			    show_line(arena,
 				arena_printf(arena, "%s %s", value_get_text(item, "name"),
-				    json_text(arena, value_get(item, "args"))),
+				    tame_json(arena, value_get(item, "args"))),
 				150),
 			    id != NULL ? "  " : "", id != NULL ? id : "");
 	}
@@ -368,12 +369,12 @@ print_taken(const struct ballot *ballot, const char *run)
 			printf("%-8s %s\n", value_get_text(decision, "type"),
 			    show_line(arena,
 				arena_printf(arena, "%s %s", value_get_text(call, "name"),
-				    json_text(arena, value_get(call, "args"))),
+				    tame_json(arena, value_get(call, "args"))),
 				show_rest(9)));
 	}
 	if (session_json(ballot->session))
 		printf("%s\n",
-		    json_text(arena, value_map(arena, "run", value_str(arena, run),
+		    tame_json(arena, value_map(arena, "run", value_str(arena, run),
 					 "thread", value_str(arena, ballot->thread),
 					 "decided", value_list_end(&decided), NULL)));
 	else

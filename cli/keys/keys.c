@@ -4,10 +4,10 @@
 
 #include "allow_list.h"
 #include "command.h"
-#include "json.h"
 #include "key_file.h"
 #include "keys_acl.h"
 #include "keys_edit.h"
+#include "tame.h"
 #include "wire.h"
 
 struct keys_settings {
@@ -52,7 +52,7 @@ run_new(struct session *session, const struct keys_settings *settings, const cha
 	}
 	if (session_json(session))
 		printf("%s\n",
-		    json_text(session_arena(session),
+		    tame_json(session_arena(session),
 			value_map(session_arena(session), "file",
 			    value_str(session_arena(session), path), "public",
 			    value_str(session_arena(session), public_key), NULL)));
@@ -262,7 +262,7 @@ run_list(struct session *session, const struct keys_settings *settings, const ch
 	for (i = 0; i < list->count; i++)
 		value_list_add(&entries, entry_value(arena, &list->entries[i]));
 	if (session_json(session)) {
-		printf("%s\n", json_text(arena, value_list_end(&entries)));
+		printf("%s\n", tame_json(arena, value_list_end(&entries)));
 		return STATUS_OK;
 	}
 	printf("%-16s %-40s  %-26s %-24s %-12s %s\n", "NAME", "KEY", "ROLES", "SERVES",

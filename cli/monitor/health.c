@@ -6,10 +6,10 @@
 
 #include "command.h"
 #include "fiber.h"
-#include "json.h"
 #include "show.h"
 #include "stats.h"
 #include "store_fleet.h"
+#include "tame.h"
 
 #define PROBE_POLL_MS 50u
 #define ANSWER_WAIT_MS 200u /* at least: looking costs nothing */
@@ -284,7 +284,7 @@ print_json(const struct health *health)
 	const struct value *trouble =
 	    health->trouble != NULL ? value_str(health->arena, health->trouble) : NULL;
 
-	printf("%s\n", json_text(health->arena, value_map(health->arena, "healthy",
+	printf("%s\n", tame_json(health->arena, value_map(health->arena, "healthy",
 						    value_bool(health->trouble == NULL),
 						    "reason", trouble, NULL)));
 }

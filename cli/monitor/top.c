@@ -7,9 +7,9 @@
 
 #include "command.h"
 #include "fiber.h"
-#include "json.h"
 #include "look.h"
 #include "show.h"
+#include "tame.h"
 #include "top_screen.h"
 #include "top_times.h"
 
@@ -68,7 +68,7 @@ print_json(const struct top *top)
 		redis = value_map(
 		    arena, "trouble", value_str(arena, top->now.redis_trouble), NULL);
 	printf("%s\n",
-	    json_text(arena, value_map(arena, "redis", redis, "broker",
+	    tame_json(arena, value_map(arena, "redis", redis, "broker",
 				 top->now.tables != NULL ? top->now.tables : value_nil(),
 				 "brokers", brokers_value(top), NULL)));
 	fflush(stdout);

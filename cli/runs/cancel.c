@@ -5,7 +5,7 @@
 #include "command.h"
 #include "find.h"
 #include "follow.h"
-#include "json.h"
+#include "tame.h"
 
 struct cancel_settings {
 	struct common_settings common;
@@ -55,7 +55,7 @@ wait_end(struct session *session, const char *thread, const char *run)
 	unconfirmed = value_get(last, "unconfirmed");
 	if (session_json(session))
 		printf("%s\n",
-		    json_text(arena, value_map(arena, "run", value_str(arena, run),
+		    tame_json(arena, value_map(arena, "run", value_str(arena, run),
 					 "status", value_str(arena, "cancelled"),
 					 "unconfirmed", unconfirmed, NULL)));
 	else

@@ -3,7 +3,7 @@
 
 #include "command.h"
 #include "find.h"
-#include "json.h"
+#include "tame.h"
 
 static enum status
 discard(struct session *session, const char *run)
@@ -43,7 +43,7 @@ run_discard(struct session *session, const void *settings, const char *const *re
 		status = status == STATUS_OK || one == STATUS_UNREACHABLE ? one : status;
 	}
 	if (session_json(session))
-		printf("%s\n", json_text(arena, value_list_end(&done)));
+		printf("%s\n", tame_json(arena, value_list_end(&done)));
 	return status;
 }
 

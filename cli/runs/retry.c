@@ -9,10 +9,10 @@
 #include "command.h"
 #include "find.h"
 #include "graph.h"
-#include "json.h"
 #include "store_fleet.h"
 #include "submit.h"
 #include "submit_options.h"
+#include "tame.h"
 #include "wire.h"
 
 #define FAILED_MAX 10000u /* that one command looks at */
@@ -291,7 +291,7 @@ run_retry(struct session *session, const void *given, const char *const *rest)
 			 "failed any more",
 		    retrying.passed);
 	if (session_json(session))
-		printf("%s\n", json_text(arena, value_list_end(&retrying.done)));
+		printf("%s\n", tame_json(arena, value_list_end(&retrying.done)));
 	return status;
 }
 

@@ -6,12 +6,12 @@
 
 #include "asks.h"
 #include "command.h"
-#include "json.h"
 #include "nearest.h"
 #include "show.h"
 #include "show_table.h"
 #include "store_fleet.h"
 #include "submit_options.h"
+#include "tame.h"
 
 static int64_t
 wall_ms(void)
@@ -118,7 +118,7 @@ print_more(struct arena *arena, const struct value *run)
 		const struct value *value = metadata->pairs[i].value;
 
 		text = arena_printf(arena, "%s %s=%s", text, metadata->pairs[i].key->text,
-		    value_is(value, VALUE_STR) ? value->text : json_text(arena, value));
+		    value_is(value, VALUE_STR) ? value->text : tame_json(arena, value));
 	}
 	if (value_has(run, "webhook_state"))
 		text = arena_printf(arena, "%s webhook %s%s%s", text,
@@ -287,7 +287,7 @@ run_runs(struct session *session, const void *given, const char *const *rest)
 	if (status != STORE_OK)
 		return (enum status)session_store_failed(session, status);
 	if (session_json(session)) {
-		printf("%s\n", json_text(arena, runs));
+		printf("%s\n", tame_json(arena, runs));
 		return STATUS_OK;
 	}
 	if (settings->dead)

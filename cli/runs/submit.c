@@ -18,6 +18,7 @@
 #include "service.h"
 #include "show.h"
 #include "store_past.h"
+#include "tame.h"
 #include "utf8.h"
 #include "wire.h"
 
@@ -84,7 +85,7 @@ print_answer(
 	const struct value *last = value_at(messages, value_size(messages) - 1);
 
 	if (structured != NULL)
-		printf("%s\n", json_text(arena, structured));
+		printf("%s\n", tame_json(arena, structured));
 	/* Of a run that paused, what the model said besides its calls, if anything. */
 	else if (value_size(messages) > 0 &&
 		 (!value_text_is(
@@ -122,7 +123,7 @@ print_end(struct session *session, const char *thread, const char *run,
 	}
 	if (session_json(session) && !settings->silent) {
 		printf("%s\n",
-		    json_text(arena,
+		    tame_json(arena,
 			value_map(arena, "run", value_str(arena, run), "thread",
 			    value_str(arena, thread), "status", value_get(last, "status"),
 			    "error", error, "messages", value_get(state, "messages"),
@@ -239,7 +240,7 @@ submit_entry(struct session *session, const struct submit_settings *settings,
 
 		if (session_json(session))
 			printf(
-			    "%s\n", json_text(arena,
+			    "%s\n", tame_json(arena,
 					value_map(arena, "run", value_str(arena, run),
 					    "thread", value_str(arena, thread), NULL)));
 		else

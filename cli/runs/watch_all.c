@@ -6,7 +6,6 @@
 
 #include "command.h"
 #include "fiber.h"
-#include "json.h"
 #include "listeners.h"
 #include "show.h"
 #include "tame.h"
@@ -76,7 +75,7 @@ watch_line(struct arena *arena, const char *topic, const struct value *body)
 	id = show_line(arena, id, id_width > ID_WIDTH ? id_width : ID_WIDTH);
 	padding = strlen(id) < ID_WIDTH ? (int)(ID_WIDTH - strlen(id)) : 0;
 	if (value_size(more) > 0)
-		headline = arena_printf(arena, "%s %s", headline, json_text(arena, more));
+		headline = arena_printf(arena, "%s %s", headline, tame_json(arena, more));
 	return arena_printf(arena, "%s  %s",
 	    at > 0 ? show_time(arena, at) : show_now(arena),
 	    fit(arena, arena_printf(arena, "%s%*s  %s", id, padding, "", headline),
@@ -89,7 +88,7 @@ print_topic(
 {
 	if (session_json(watch->session))
 		printf("%s\n",
-		    json_text(arena, value_map(arena, "topic", value_str(arena, topic),
+		    tame_json(arena, value_map(arena, "topic", value_str(arena, topic),
 					 "body", body, NULL)));
 	else
 		printf("%s\n", watch_line(arena, show_line(arena, topic, 200), body));

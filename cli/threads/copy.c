@@ -4,9 +4,9 @@
 
 #include "command.h"
 #include "find.h"
-#include "json.h"
 #include "submit.h"
 #include "store_past.h"
+#include "tame.h"
 
 struct copy_settings {
 	struct submit_settings submit;
@@ -40,7 +40,7 @@ copy(struct session *session, const struct copy_settings *settings, const char *
 		return status;
 	if (session_json(session))
 		printf("%s\n",
-		    json_text(arena, value_map(arena, "thread", value_str(arena, thread),
+		    tame_json(arena, value_map(arena, "thread", value_str(arena, thread),
 					 "run", value_str(arena, run), NULL)));
 	else
 		printf("%s\n", thread);

@@ -6,9 +6,9 @@
 
 #include "command.h"
 #include "find.h"
-#include "json.h"
 #include "show.h"
 #include "store_past.h"
+#include "tame.h"
 
 struct history_settings {
 	struct common_settings common;
@@ -122,7 +122,7 @@ run_history(struct session *session, const void *given, const char *const *rest)
 		return find_outcome(session, status, rest[0]);
 	history = chosen(arena, history, given);
 	if (session_json(session)) {
-		printf("%s\n", json_text(arena, history));
+		printf("%s\n", tame_json(arena, history));
 		return STATUS_OK;
 	}
 	print_history(arena, history);

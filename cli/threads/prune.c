@@ -4,8 +4,8 @@
 
 #include "command.h"
 #include "find.h"
-#include "json.h"
 #include "show.h"
+#include "tame.h"
 
 #define TRIES_MAX 5 /* when the thread changes at the same time */
 
@@ -68,7 +68,7 @@ tell(struct session *session, const struct prune_settings *settings, const char 
 
 	if (session_json(session))
 		printf("%s\n",
-		    json_text(arena,
+		    tame_json(arena,
 			value_map(arena, "thread", value_str(arena, thread), "deleted",
 			    value_bool(settings->all), "checkpoints",
 			    value_int(arena, (int64_t)pruned->checkpoints), "messages",

@@ -8,11 +8,11 @@
 #include "command.h"
 #include "find.h"
 #include "graph.h"
-#include "json.h"
 #include "round.h"
 #include "show.h"
 #include "show_field.h"
 #include "store_past.h"
+#include "tame.h"
 
 struct state_settings {
 	struct common_settings common;
@@ -49,7 +49,7 @@ print_file(struct session *session, const struct value *thread, const char *path
 		return STATUS_NOT_FOUND;
 	}
 	if (session_json(session)) {
-		printf("%s\n", json_text(arena, file));
+		printf("%s\n", tame_json(arena, file));
 		return STATUS_OK;
 	}
 	if (value_is(content, VALUE_STR) && isatty(STDOUT_FILENO))
@@ -139,7 +139,7 @@ run_state(struct session *session, const void *given, const char *const *rest)
 	if (settings->file != NULL)
 		return print_file(session, thread, settings->file);
 	if (session_json(session))
-		printf("%s\n", json_text(arena, thread));
+		printf("%s\n", tame_json(arena, thread));
 	else
 		print_thread(arena, thread);
 	return STATUS_OK;

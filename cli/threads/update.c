@@ -7,6 +7,7 @@
 #include "find.h"
 #include "json.h"
 #include "submit.h"
+#include "tame.h"
 
 struct update_settings {
 	struct submit_settings submit;
@@ -83,7 +84,7 @@ print_change(struct session *session, const char *thread)
 	next = value_get_text(head, "next");
 	if (session_json(session)) {
 		printf("%s\n",
-		    json_text(arena,
+		    tame_json(arena,
 			value_map(arena, "thread", value_str(arena, thread), "version",
 			    value_get(state, "version"), "next", value_get(head, "next"),
 			    "run", value_get(head, "run"), NULL)));

@@ -59,6 +59,10 @@ static const struct {
 	{ "{'kind':'webhook'}", "webhook  ?: ?" },
 	{ "{'kind':'started','agent':'a\\u202eb','thread':'c\\u2069d'}",
 	    "started  agent a b on thread c d" },
+	{ "{'kind':'started','agent':'a\\u200fb','thread':'c\\u061cd\\u200e'}",
+	    "started  agent a b on thread c d " },
+	{ "{'kind':'decided','call':'a','answer':'\\u202e\\u2066x\\u200f\\u061c'}",
+	    "answered a: \"\\u202e\\u2066x\\u200f\\u061c\"" },
 	{ "{'kind':'interrupted','when':'a\\u001bb'}", "paused   a b ?" },
 	{ "{'kind':'uncertain','tool':'a\\u001bb'}", "uncertain a b (?): ?" },
 	{ "{'kind':'decided','call':'a\\u001bb','answer':'\\u009b'}",
@@ -319,6 +323,23 @@ START_TEST(what_is_watched_fits_the_terminal)
 }
 END_TEST
 
+static void
+say_token(void)
+{
+	printf("%s",
+	    watch_line(arena, "run.r.token",
+		parsed("{\"at\":1,\"content\":\"\\u202eab\\u200f\\u2069\\u061c\"}")));
+}
+
+START_TEST(a_token_turns_no_line_around)
+{
+	const char *line = on_terminal(say_token);
+
+	ck_assert_msg(
+	    strstr(line, "\"\\u202eab\\u200f\\u2069\\u061c\"") != NULL, "%s", line);
+}
+END_TEST
+
 TCase *
 tcase_show(void)
 {
@@ -327,6 +348,7 @@ tcase_show(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_loop_test(tcase, a_headline_has_no_text_that_drives_a_terminal, 0,
 	    sizeof headlines / sizeof *headlines);
+	tcase_add_test(tcase, a_token_turns_no_line_around);
 	tcase_add_test(tcase, one_of_them_is_not_many);
 	tcase_add_test(tcase, an_answer_is_tame_on_a_terminal);
 	tcase_add_test(tcase, a_debug_event_tells_what_was_written);
