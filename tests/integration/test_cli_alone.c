@@ -122,6 +122,43 @@ START_TEST(one_edits_the_list_of_keys_at_a_time)
 }
 END_TEST
 
+/* Adds keys of that name as fast as it can: who is told that somebody else edits tries again. */
+static struct cli_job *
+start_editor(const struct cli *shell, const char *name)
+{
+	return CLI_START(shell, "-c",
+	    "for i in 1 2 3 4 5 6 7 8; do\n"
+	    "  \"$0\" keys new $1-$i.key >$1-$i.txt || exit 1\n"
+	    "done\n"
+	    "for i in 1 2 3 4 5 6 7 8; do\n"
+	    "  until said=$(\"$0\" keys allow $1-$i.key --as $1-$i --role client --allow "
+	    "race.yaml 2>&1); do\n"
+	    "    case $said in *'somebody else edits'*) ;; *) echo \"$said\"; exit 1;; "
+	    "esac\n"
+	    "  done\n"
+	    "done\n",
+	    flotilla->program, name);
+}
+
+START_TEST(no_edit_of_two_who_race_is_lost)
+{
+	const struct cli shell = { "/bin/sh", folder, arena };
+	struct cli_job *jobs[] = { start_editor(&shell, "a"), start_editor(&shell, "b"),
+		start_editor(&shell, "c") };
+	struct said said;
+	size_t i;
+
+	for (i = 0; i < sizeof jobs / sizeof *jobs; i++) {
+		said = cli_end(&jobs[i]);
+		ck_assert_msg(said.status == 0, "%s%s", said.out, said.err);
+	}
+	said = CLI(&shell, "-c",
+	    "\"$0\" keys list --allow race.yaml | grep -c '^[abc]-[1-8] '",
+	    flotilla->program);
+	ck_assert_str_eq(said.out, "24\n");
+}
+END_TEST
+
 /* "Ready" alone looks as if all were well. */
 START_TEST(who_finds_no_broker_says_so)
 {
@@ -149,5 +186,6 @@ tcase_cli_alone(void)
 	tcase_add_test(tcase, who_finds_no_broker_says_so);
 	tcase_add_test(tcase, a_list_that_cannot_be_read_whole_is_left_alone);
 	tcase_add_test(tcase, one_edits_the_list_of_keys_at_a_time);
+	tcase_add_test(tcase, no_edit_of_two_who_race_is_lost);
 	return tcase;
 }
