@@ -109,7 +109,7 @@ find_outcome(struct session *session, enum store_status status, const char *thre
 		return STATUS_OK;
 	if (status != STORE_NONE)
 		return (enum status)session_store_failed(session, status);
-	complain("thread '%s' is not known", thread);
+	complain("thread '%s' is not known; `flotilla runs` lists the newest", thread);
 	return STATUS_NOT_FOUND;
 }
 

@@ -290,6 +290,10 @@ make_folders(struct up *up)
 	}
 	path[size] = '\0';
 	up->programs = arena_strdup(up->arena, dirname(path));
+	if (access(up->settings->folder, F_OK) == -1) {
+		complain("--folder %s: %s", up->settings->folder, strerror(errno));
+		return -1;
+	}
 	if (mkdir(folder, 0700) == -1 && errno != EEXIST) {
 		complain("%s: %s", folder, strerror(errno));
 		return -1;
@@ -409,8 +413,10 @@ run_up(struct session *session, const void *given, const char *const *rest)
 	status = serve(&up);
 	up.ending = true;
 	if (supervisor_alive(up.supervisor) > 0) {
-		printf("ending the fleet: what runs may end; Ctrl-C again ends it at "
-		       "once\n");
+		printf("ending the fleet%s\n",
+		    status == STATUS_OK
+			? ": what runs may end; Ctrl-C again ends it at once"
+			: "");
 		fflush(stdout);
 	}
 	session_disconnect(session);

@@ -133,6 +133,29 @@ START_TEST(up_hands_on_each_of_many_files)
 }
 END_TEST
 
+/* The last one has arrived at the hub. */
+START_TEST(up_hands_on_each_of_many_fields)
+{
+	const struct cli shell = { "/bin/sh", fleet.folder, fleet.arena };
+	struct cli_job *job = CLI_START(&shell, "-c",
+	    "i=0; while [ $i -lt 120 ]; do set -- \"$@\" --embed-field field_$i; "
+	    "i=$((i + 1)); done; exec \"$0\" up --embed scripted:words --model-workers 0 "
+	    "--tool-workers 0 \"$@\"",
+	    fleet.flotilla.program);
+	struct said said;
+
+	wait_out(job, "the fleet is up");
+	said = CLI(&shell, "-c",
+	    "pid=$(grep -o '\"pid\": *[0-9]*' .flotilla/fleet.json | tr -dc 0-9); "
+	    "for child in $(cat /proc/$pid/task/$pid/children); do "
+	    "tr '\\0' '\\n' <\"/proc/$child/cmdline\"; done | grep -c '^field_'");
+	ck_assert_str_eq(said.out, "120\n");
+	cli_signal(job, SIGTERM);
+	said = cli_end(&job);
+	ck_assert_msg(said.status == STATUS_OK, "%d %s", said.status, said.err);
+}
+END_TEST
+
 /* Its terminal was closed. Started by nohup it goes on. */
 START_TEST(up_ends_in_order_when_its_terminal_goes)
 {
@@ -239,6 +262,16 @@ START_TEST(up_ends_at_once_at_the_second_signal)
 }
 END_TEST
 
+START_TEST(up_wants_its_folder)
+{
+	struct said said = CLI(flotilla, "up", "--folder", "none");
+
+	ck_assert_int_eq(said.status, STATUS_FAILED);
+	ck_assert_str_eq(
+	    said.err, "flotilla: --folder none: No such file or directory\n");
+}
+END_TEST
+
 START_TEST(up_refuses_a_folder_that_others_can_write)
 {
 	const char *path = arena_printf(fleet.arena, "%s/.flotilla", fleet.folder);
@@ -273,6 +306,8 @@ tcase_up(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, up_refuses_a_key_that_its_own_list_does_not_have);
 	tcase_add_test(tcase, up_hands_on_each_of_many_files);
+	tcase_add_test(tcase, up_hands_on_each_of_many_fields);
+	tcase_add_test(tcase, up_wants_its_folder);
 	tcase_add_loop_test(tcase, up_ends_in_order_when_its_terminal_goes, 0, 2);
 	tcase_add_test(tcase, up_gives_a_worker_the_time_of_its_drain);
 	tcase_add_test(tcase, up_ends_at_once_at_the_second_signal);
