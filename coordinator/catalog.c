@@ -351,6 +351,29 @@ catalog_tell(struct catalog *catalog)
 	arena_destroy(&arena);
 }
 
+static bool
+serves_any_tool(const struct catalog *catalog, struct arena *arena)
+{
+	const struct value *tools = catalog->tools;
+	size_t i;
+
+	for (i = 0; i < value_size(tools); i++)
+		if (serves_tool(catalog, arena, value_text(tools->pairs[i].key)))
+			return true;
+	return false;
+}
+
+void
+catalog_keep(struct catalog *catalog)
+{
+	struct arena *arena = arena_new();
+
+	if (catalog->storing == 0 && serves_any_tool(catalog, arena) &&
+	    store_has_tools(catalog->store, arena) == STORE_NONE)
+		catalog_tell(catalog);
+	arena_destroy(&arena);
+}
+
 /* --- questions ---------------------------------------------------------------------- */
 
 const struct value *

@@ -29,6 +29,9 @@ void catalog_down(struct catalog *catalog, uint32_t link);
 /* Says in Redis, on a fiber, what is served now, and has forgotten there what nobody has served for long. To be called now and
  * then, once an hour at most. */
 void catalog_tell(struct catalog *catalog);
+/* The same, if Redis has no tools at all, and some are served: it has lost its data, or is another one. One look, to be
+ * called once a second or so. */
+void catalog_keep(struct catalog *catalog);
 
 /* {name: definition} of every tool known, lent until the next offer. */
 const struct value *catalog_tools(const struct catalog *catalog);

@@ -167,8 +167,12 @@ tell_tools(struct chores *chores)
 {
 	uint64_t now_ms = loop_now_ms(chores->coordinator->loop);
 
-	if (now_ms < chores->tools_ms || fiber_cancelled())
+	if (fiber_cancelled())
 		return;
+	if (now_ms < chores->tools_ms) {
+		catalog_keep(chores->coordinator->catalog);
+		return;
+	}
 	chores->tools_ms = now_ms + TOOLS_MS;
 	catalog_tell(chores->coordinator->catalog);
 }

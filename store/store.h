@@ -445,6 +445,8 @@ enum store_status store_tools(
     struct store *store, struct arena *arena, const struct value **tools_r);
 enum store_status store_put_tools(
     struct store *store, struct arena *arena, const struct value *tools);
+/* STORE_NONE: there are none at all. */
+enum store_status store_has_tools(struct store *store, struct arena *arena);
 /* Those names are served now; what was not for keep_ms is forgotten. missing_r: [name] of names that are not there. */
 enum store_status store_tools_seen(struct store *store, struct arena *arena,
     const struct value *names, uint64_t keep_ms, const struct value **missing_r);

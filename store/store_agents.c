@@ -204,6 +204,21 @@ store_put_tools(struct store *store, struct arena *arena, const struct value *to
 }
 
 enum store_status
+store_has_tools(struct store *store, struct arena *arena)
+{
+	struct command command = { .arena = arena };
+	const struct value *reply;
+	enum store_status status;
+
+	command_text(&command, "EXISTS");
+	command_text(&command, STORE_TOOLS);
+	status = store_read(store, &command, &reply);
+	if (status != STORE_OK)
+		return status;
+	return value_is(reply, VALUE_INT) && reply->integer == 0 ? STORE_NONE : STORE_OK;
+}
+
+enum store_status
 store_tools_seen(struct store *store, struct arena *arena, const struct value *names,
     uint64_t keep_ms, const struct value **missing_r)
 {

@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "cli.h"
 #include "thread_bench.h"
 
 TCase *tcase_chores(void);
@@ -60,6 +61,52 @@ START_TEST(a_lease_waits_for_no_chore)
 }
 END_TEST
 
+static void
+await_tools(struct fleet_kit *kit)
+{
+	const char *has = "";
+
+	while (strcmp(has, "1\n") != 0)
+		has = kit_redis_cli(kit, 0, "HEXISTS", "fl:tools", "note", NULL);
+}
+
+/* Two losses: the first may be mended by what is said of the tools when a coordinator has begun. */
+static void
+lose_all(struct fleet_kit *kit)
+{
+	unsigned i;
+
+	await_tools(kit);
+	for (i = 0; i < 2; i++) {
+		kit_redis_cli(kit, 0, "FLUSHALL", NULL);
+		await_tools(kit);
+	}
+}
+
+START_TEST(a_redis_that_has_lost_all_has_the_tools_that_are_served_again)
+{
+	struct arena *arena = arena_new();
+	struct fleet_kit *kit = kit_new();
+	struct cli flotilla = { kit_program(kit, "flotilla"), kit_path(kit, ""), arena };
+	struct said said;
+
+	setenv("FLOTILLA_REDIS", kit_redis(kit), 1);
+	kit_flag(kit, KIT_TOOLS, "--tools",
+	    kit_write(kit, "note.yaml",
+		"{name: note, description: notes, command: echo noted, input: none}\n"));
+	kit_write(kit, "agent.yaml",
+	    "{name: a, model: 'scripted:m', tools: [note], "
+	    "script: {m: [{content: x}]}}\n");
+	kit_start_all(kit, 1, 1, 1);
+	lose_all(kit);
+	said = CLI(&flotilla, "agents", "apply", "agent.yaml");
+	ck_assert_int_eq(said.status, 0);
+	ck_assert_str_eq(said.err, "");
+	kit_destroy(&kit);
+	arena_destroy(&arena);
+}
+END_TEST
+
 TCase *
 tcase_chores(void)
 {
@@ -67,5 +114,7 @@ tcase_chores(void)
 
 	tcase_set_timeout(tcase, 180);
 	tcase_add_test(tcase, a_lease_waits_for_no_chore);
+	tcase_add_test(
+	    tcase, a_redis_that_has_lost_all_has_the_tools_that_are_served_again);
 	return tcase;
 }
