@@ -308,19 +308,35 @@ is_text(const struct value *block)
 }
 
 static void
+append_text(struct packet *told, const struct value *text)
+{
+	if (value_is(text, VALUE_STR))
+		packet_append(told, text->text, text->size);
+}
+
+static void
+append(struct packet *told, const char *text)
+{
+	packet_append(told, text, strlen(text));
+}
+
+static void
 tell_result(struct value_list *list, const struct value *given)
 {
 	struct arena *arena = list->arena;
 	const struct value *content = value_get(given, "content");
-	const char *text = value_is(content, VALUE_STR) ? content->text : "";
 	size_t blocks = value_is(content, VALUE_ARRAY) ? content->size : 0;
+	struct packet told = { 0 };
 
+	append(&told, "[Tool output: ");
+	append_text(&told, content);
 	for (size_t i = 0; i < blocks; i++)
 		if (is_text(content->items[i]))
-			text = arena_printf(arena, "%s%s", text,
-			    value_get_text(content->items[i], "text"));
+			append_text(&told, value_get(content->items[i], "text"));
+	append(&told, "]");
 	value_list_add(list, value_map(arena, "type", VALUE_TEXT("text"), "text",
-				 value_printf(arena, "[Tool output: %s]", text), NULL));
+				 value_strn(arena, told.data, told.size), NULL));
+	packet_release(&told);
 	for (size_t i = 0; i < blocks; i++)
 		if (!is_text(content->items[i]))
 			value_list_add(list, content->items[i]);

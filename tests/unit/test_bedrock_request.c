@@ -235,14 +235,16 @@ static const struct {
 	/* without tools calls are told */
 	{ "{'messages':[{'type':'human','content':'hi'},{'type':'ai','content':'let me',"
 	  "'tool_calls':[{'name':'f','args':{'a':1},'id':'c1'},{'name':'g','args':{},"
-	  "'id':'c2'}]},{'type':'tool','content':'3','tool_call_id':'c1'},{'type':'tool',"
-	  "'content':[{'type':'text','text':'x'},{'type':'image','base64':'QUJD',"
+	  "'id':'c2'}]},{'type':'tool','content':'3\\u00004','tool_call_id':'c1'},{'type'"
+	  ":'tool',"
+	  "'content':[{'type':'text','text':'x\\u0000'},{'type':'image','base64':'QUJD',"
 	  "'mime_type':'image/png'},{'type':'text','text':'y'}],'tool_call_id':'c2'}]}",
 	    "{'messages':[{'role':'user','content':[{'text':'hi'}]},{'role':'assistant',"
 	    "'content':[{'text':'let me'},{'text':"
 	    "'[Called f with parameters: {\\u0022a\\u0022:1}]'},{'text':'[Called g]'}]},"
-	    "{'role':'user','content':[{'text':'[Tool output: 3]'},{'text':"
-	    "'[Tool output: xy]'},{'image':{'format':'png','source':{'bytes':'QUJD'}}}]}]"
+	    "{'role':'user','content':[{'text':'[Tool output: 3\\u00004]'},{'text':"
+	    "'[Tool output: "
+	    "x\\u0000y]'},{'image':{'format':'png','source':{'bytes':'QUJD'}}}]}]"
 	    "}" },
 	/* what is to be cached */
 	{ "{'system':'s','messages':[{'type':'human','content':[{'type':'text','text':"
