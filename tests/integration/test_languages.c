@@ -302,6 +302,22 @@ START_TEST(an_answer_that_cannot_be_written_is_an_error)
 }
 END_TEST
 
+/* JavaScript's slice() leaves them, Python's os.fsdecode(). */
+START_TEST(half_a_character_costs_no_answer)
+{
+	struct child *worker;
+	const struct value *state = play_odd(
+	    &worker, &languages[_i], (const char *const[]){ "half", "half", "nothing" });
+	const struct value *artifact =
+	    value_get(value_at(value_get(state, "messages"), 2), "artifact");
+
+	language_expect_message(state, 2, "success", "half ");
+	ck_assert_str_eq(value_get_text(artifact, "whole"), "\ud55c\U0001f600");
+	ck_assert_uint_eq(value_size(artifact), 2);
+	child_stop(&worker);
+}
+END_TEST
+
 /* One that is larger than a frame would cut the worker off for as long as it is sent again. */
 START_TEST(an_answer_that_is_too_large_is_an_error)
 {
@@ -401,6 +417,7 @@ tcase_languages(void)
 	tcase_add_loop_test(tcase, what_they_ask_is_answered_by_a_human, 0, ALL);
 	tcase_add_loop_test(
 	    tcase, an_answer_that_cannot_be_written_is_an_error, 0, LANGUAGES);
+	tcase_add_loop_test(tcase, half_a_character_costs_no_answer, 0, LANGUAGES);
 	tcase_add_loop_test(tcase, an_answer_that_is_too_large_is_an_error, 0, LANGUAGES);
 	tcase_add_loop_test(tcase, what_must_not_run_twice_does_not, 0, ALL);
 	tcase_add_loop_test(tcase, nonsense_does_not_end_them, 0, LANGUAGES);

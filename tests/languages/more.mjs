@@ -40,6 +40,7 @@ worker.tool({ name: "odd", description: "Answers and asks what cannot be sent.",
     if (kind === "asks") call.interrupt(10n ** 30n);
     if (kind === "raises") throw new Error("\ud800");
     if (kind === "much") return "m".repeat(17 << 20);
+    if (kind === "half") return new Answer("half \ud83d", { ["\ud83d"]: "\ude00".repeat(99), whole: "\ud55c\ud83d\ude00" });
     if (kind === "nothing") return () => {};
     if (kind === "raises much") throw new Error("m".repeat(17 << 20));
     return { toJSON() { return 10n; } };

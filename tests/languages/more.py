@@ -56,11 +56,13 @@ def odd(call, kind):
         raise ValueError("\ud800")
     if kind == "much":
         return "m" * (17 << 20)
+    if kind == "half":
+        return Answer("half \ud83d", artifact={"\ud83d": "\ude00" * 99, "whole": "\ud55c\U0001f600"})
     if kind == "nothing":
         return None
     if kind == "raises much":
         raise ValueError("m" * (17 << 20))
-    return "\ud800"
+    return Answer("", artifact=object())
 
 
 worker.run()

@@ -140,7 +140,18 @@ function commandOf(message, value) {
   return { update: { ...update, messages }, goto };
 }
 
-const packBody = (value) => pack(value, { ignoreUndefined: true });
+// A string may have half a character, as slice() leaves it; a body may not.
+function wellFormed(value) {
+  if (typeof value === "string") return value.replace(/\p{Surrogate}/gu, "\ufffd");
+  if (Array.isArray(value)) return value.map(wellFormed);
+  if (typeof value !== "object" || value === null || ArrayBuffer.isView(value) || value instanceof Date) return value;
+  return Object.fromEntries(Object.entries(value).map((item) => item.map(wellFormed)));
+}
+
+function packBody(value) {
+  const body = pack(value, { ignoreUndefined: true }); // it throws, of what has no end
+  return body.includes(0xed) ? pack(wellFormed(value), { ignoreUndefined: true }) : body; // a surrogate's first byte
+}
 
 const fault = (error) => ({ fault: { type: error?.name ?? "Error",
   message: String(error?.message ?? error).slice(0, MESSAGE_MAX), retryable: Boolean(error?.retryable) } });

@@ -145,6 +145,10 @@ def command_of(message, value):
     return {"update": update, "goto": command.goto}
 
 
+def pack_body(value):
+    return msgpack.packb(value, unicode_errors="replace")  # a str may have half a character; a body may not
+
+
 def fault(error):
     message = str(error)[:MESSAGE_MAX].encode(errors="replace").decode()
     return {"fault": {"type": type(error).__name__, "message": message, "retryable": isinstance(error, OSError)}}
@@ -185,7 +189,7 @@ class Call:
         if (second := int(time.monotonic())) != self.second:
             self.second, self.values, self.bytes = second, 0, 0
         if self.values < VALUES_MAX and self.bytes < VALUES_BYTES_MAX:
-            body = msgpack.packb(self.about | {"value": value})
+            body = pack_body(self.about | {"value": value})
             self.seq, self.values, self.bytes = self.seq + 1, self.values + 1, self.bytes + len(body)
             if len(body) <= VALUE_BYTES_MAX:
                 self.loop.call_soon_threadsafe(self.tell, body, self.seq)
@@ -396,7 +400,7 @@ class Worker:
         deadline = asyncio.get_running_loop().call_later(
             (head.get("deadline_ms") or DEADLINE_MS) / 1000, call.stop, EXPIRED)
         try:
-            answer = msgpack.packb(await self.answer(call, head.get("service", ""), bodies))
+            answer = pack_body(await self.answer(call, head.get("service", ""), bodies))
             if len(answer) > BODY_BYTES_MAX:  # the broker would hang up on it, and again whenever it is sent again
                 raise ValueError(f"the answer is larger than {BODY_BYTES_MAX} bytes")
         except BaseException as error:  # msgpack's, too: the tool's answer may be none
