@@ -184,6 +184,15 @@ field_has_room(
 }
 
 bool
+field_is_exact(
+    const struct field *field, const struct value *old, const struct value *folded)
+{
+	return field->reducer != REDUCE_ADD || kind_of(field) != KIND_INTEGER ||
+	       old == NULL || !value_is(folded, VALUE_FLOAT) ||
+	       fabs(folded->real) < 0x1p63;
+}
+
+bool
 field_is_stored(const struct field *field)
 {
 	return !field->untracked && !field->ephemeral;

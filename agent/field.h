@@ -30,6 +30,11 @@ const struct value *field_fold(struct arena *arena, const struct field *field,
 bool field_has_room(
     const struct field *field, const struct value *old, const struct value *folded);
 
+/* False when folded, which old became by a write that overwrites nothing, is larger than the integer of 64 bits that the
+ * field's type says: as a float it would not be exact. */
+bool field_is_exact(
+    const struct field *field, const struct value *old, const struct value *folded);
+
 /* Fields that a commit stores. */
 bool field_is_stored(const struct field *field);
 

@@ -83,6 +83,11 @@ fold_field(struct step *step, struct channel *channel, const char *writer,
 		    "the field \"%s\" would have more than the %zu bytes that it "
 		    "may have, by what \"%s\" wrote",
 		    field->name, field->bytes_max, writer);
+	if (!overwrites && !field_is_exact(field, old, pending->value))
+		return fail(step,
+		    "the field \"%s\" would be more than an integer of 64 bits holds, "
+		    "by what \"%s\" wrote",
+		    field->name, writer);
 	return 0;
 }
 

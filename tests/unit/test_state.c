@@ -107,13 +107,14 @@ START_TEST(add_sums_and_the_input_counts_too)
 }
 END_TEST
 
-START_TEST(sums_beyond_an_integer_become_floats)
+START_TEST(sums_beyond_an_integer_are_an_error_but_of_numbers)
 {
-	open_state("n: {type: integer, reducer: add}");
-	begin("{'n': 9223372036854775807}");
-	ck_assert_step("{'n': 1}", NULL, NULL);
-	ck_assert_value(arena, state_field(state, "n"), "9223372036854775808.0");
-	ck_assert_step("{'n': -9000000000000000000}", NULL, NULL);
+	open_state("n: {type: integer, reducer: add}, x: {reducer: add}");
+	begin("{'n': 9223372036854775806, 'x': 9223372036854775807}");
+	ck_assert_step("{'n': 1, 'x': 1}", NULL, NULL);
+	ck_assert_says(step("{'n': 1}", NULL, NULL), "\"n\" would be more than an int");
+	ck_assert_value(arena, state_field(state, "x"), "9223372036854775808.0");
+	ck_assert_step("{'n': {'__overwrite__': 1}}", NULL, NULL);
 }
 END_TEST
 
@@ -471,7 +472,7 @@ tcase_state(void)
 	tcase_add_test(tcase, append_adds_to_the_list_in_order_of_the_writes);
 	tcase_add_test(tcase, what_does_not_fit_a_bound_is_refused);
 	tcase_add_test(tcase, add_sums_and_the_input_counts_too);
-	tcase_add_test(tcase, sums_beyond_an_integer_become_floats);
+	tcase_add_test(tcase, sums_beyond_an_integer_are_an_error_but_of_numbers);
 	tcase_add_test(tcase, merge_lays_maps_over_each_other_and_null_removes);
 	tcase_add_test(tcase, unknown_fields_and_jump_to_are_dropped);
 	tcase_add_test(tcase, two_writers_of_one_value_are_an_error_that_names_them);
