@@ -127,6 +127,8 @@ reply_failed(struct call *call, enum store_status status, const char *what)
 const char *
 reply_trouble(struct call *call, enum store_status status)
 {
+	if (status == STORE_CANCELLED)
+		return "the server ends";
 	return status == STORE_REJECTED ? "too much is going on"
 					: store_error(api_store(call->api));
 }

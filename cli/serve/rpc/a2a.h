@@ -35,6 +35,9 @@ bool a2a_is_its(const struct call *call, const struct value *record);
 enum store_status a2a_read(struct call *call, struct arena *arena,
     const struct task *task, struct a2a_run *run_r);
 
+/* A record of the task's run that says what it is called, and nothing more. */
+const struct value *a2a_untaken(struct arena *arena, const struct task *task);
+
 /* A run's record with its `answer`, if it is complete: what the last message says. */
 enum store_status a2a_complete(
     struct call *call, struct arena *arena, const struct value **record_p);

@@ -247,6 +247,13 @@ a2a_complete(struct call *call, struct arena *arena, const struct value **record
 	return status == STORE_NONE ? STORE_OK : status;
 }
 
+const struct value *
+a2a_untaken(struct arena *arena, const struct task *task)
+{
+	return value_map(arena, "run", value_str(arena, task->run), "thread",
+	    value_str(arena, task->thread), NULL);
+}
+
 enum store_status
 a2a_read(struct call *call, struct arena *arena, const struct task *task,
     struct a2a_run *run_r)
@@ -257,8 +264,7 @@ a2a_read(struct call *call, struct arena *arena, const struct task *task,
 	    read_record(call, arena, task->thread, task->run, &record, &has_failed);
 
 	if (status == STORE_NONE) {
-		record = value_map(arena, "run", value_str(arena, task->run), "thread",
-		    value_str(arena, task->thread), NULL);
+		record = a2a_untaken(arena, task);
 		status = STORE_OK;
 	} else if (status == STORE_OK && strcmp(task->run, task->id) != 0 && has_failed) {
 		record = task->record; /* it asks as before */
