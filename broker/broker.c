@@ -42,7 +42,7 @@ core_drain_ms(uint64_t drain_ms)
 
 #define OFFSET(member) offsetof(struct broker_settings, member)
 const struct setting broker_table[] = {
-	SERVICE_SETTINGS,
+	SERVICE_SETTINGS_ALONE,
 	{ "bind", SETTING_TEXT, OFFSET(bind), "tcp://127.0.0.1:7700", 0, 0, NULL,
 	    "where workers, coordinators and the command line connect", 'b' },
 	{ "status-bind", SETTING_TEXT, OFFSET(status_bind), "tcp://127.0.0.1:7701", 0, 0,
@@ -334,7 +334,7 @@ open_allow_list(struct broker *broker, const struct broker_settings *settings)
 	broker->allow = allow_new(
 	    broker->loop, settings->allow, on_rights, broker, broker->arena, &error);
 	if (broker->allow == NULL)
-		fatalx("%s", error);
+		fatalx("--allow: %s", error);
 	service_on_reload(broker->service, on_reload, broker);
 }
 

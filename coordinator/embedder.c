@@ -284,11 +284,15 @@ struct embedder *
 embedder_new(struct coordinator *coordinator)
 {
 	const char *model = coordinator->settings->embed;
+	const char **fields = coordinator->settings->embed_fields;
 	struct arena *arena = arena_new();
 	struct embedder *embedder;
 	const char *service = model == NULL ? NULL : model_wish_service(arena, model);
 
 	arena_destroy(&arena);
+	if (model == NULL && fields != NULL && fields[0] != NULL)
+		settings_refuse("coordinator", "--embed-field", fields[0],
+		    "given together with --embed MODEL");
 	if (model == NULL)
 		return NULL;
 	if (service == NULL)

@@ -224,7 +224,7 @@ open_keys(const struct service *service, const char *program)
 		settings_refuse(program, "--key", key_file_shown(common->key),
 		    "given together with --broker-key, the broker's public key");
 	if (curve_open(common->key, connects ? common->broker_key : NULL, &error) == -1)
-		fatalx("%s", error);
+		fatalx("--key%s: %s", connects ? ", --broker-key" : "", error);
 	log_info("keys on public=%s", curve_public_key());
 }
 

@@ -14,7 +14,7 @@
  *		return service_stop(&service);
  *	}
  *
- * Every program's table begins with SERVICE_SETTINGS, for the fields of `struct service_settings
+ * Every program's table begins with SERVICE_SETTINGS or SERVICE_SETTINGS_ALONE, for the fields of `struct service_settings
  * common`, the first member of its settings. */
 #ifndef SERVICE_H
 #define SERVICE_H
@@ -37,7 +37,8 @@ struct service_settings {
 	int64_t stuck_ms; /* see watchdog.h; 0: no watchdog */
 };
 
-#define SERVICE_SETTINGS                                                                 \
+/* For one that connects to no broker. */
+#define SERVICE_SETTINGS_ALONE                                                           \
 	{ "name", SETTING_TEXT, offsetof(struct service_settings, name), NULL, 0, 0,     \
 		NULL,                                                                    \
 		"name of this process on the status channel and in logs (default: "      \
@@ -50,8 +51,6 @@ struct service_settings {
 		    "file with this process's key pair (flotilla keys new); with it "    \
 		    "all connections to the broker are encrypted and checked",           \
 		    0 },                                                                 \
-	    { "broker-key", SETTING_TEXT, offsetof(struct service_settings, broker_key), \
-		    NULL, 0, 0, NULL, "the brokers' public key, or a file with it", 0 }, \
 	    { "stuck-ms", SETTING_INTEGER, offsetof(struct service_settings, stuck_ms),  \
 		    "15000", 0, 3600000, "ms",                                           \
 		    "a process that stands still for so long ends itself with status "   \
@@ -61,6 +60,14 @@ struct service_settings {
 		"core-dumps", SETTING_BOOL,                                              \
 		    offsetof(struct service_settings, core_dumps), NULL, 0, 0, NULL,     \
 		    "let a crash leave a core file, which has keys in it", 0             \
+	}
+
+#define SERVICE_SETTINGS                                                                 \
+	SERVICE_SETTINGS_ALONE,                                                          \
+	{                                                                                \
+		"broker-key", SETTING_TEXT,                                              \
+		    offsetof(struct service_settings, broker_key), NULL, 0, 0, NULL,     \
+		    "the brokers' public key, or a file with it", 0                      \
 	}
 
 /* Parses the settings, opens the log, switches CURVE on where there is a key, keeps what is

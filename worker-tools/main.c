@@ -27,6 +27,9 @@ main(int argc, char *argv[])
 
 	settings_parse(
 	    worker_tools_table, &settings, &worker_tools_help, argc, argv, &rest);
+	if (settings.answer[0] != NULL && settings.call == NULL)
+		settings_refuse("worker-tools", "--answer", settings.answer[0],
+		    "given together with --call TOOL, which asks");
 	if (!settings.check && !settings.list && settings.call == NULL) {
 		settings_release(worker_tools_table, &settings);
 		return serve(&settings, argc, argv);

@@ -108,8 +108,10 @@ worker_tools_load(const struct worker_tools_settings *settings, struct arena *ar
 	const char *const *path = settings->plugin;
 
 	for (; path != NULL && *path != NULL; path++)
-		if (registry_load(*path, error_r) == -1)
+		if (registry_load(*path, error_r) == -1) {
+			*error_r = arena_printf(arena, "plugin %s: %s", *path, *error_r);
 			return NULL;
+		}
 	return load_source(settings, arena, error_r);
 }
 

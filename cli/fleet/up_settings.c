@@ -173,6 +173,10 @@ up_settings_check(struct arena *arena, const struct up_settings *settings)
 		    "--api-keys and --cors-origin go together with --serve HOST:PORT");
 		return STATUS_USAGE;
 	}
+	if (settings->embed == NULL && settings->embed_fields[0] != NULL) {
+		complain("--embed-field goes together with --embed MODEL");
+		return STATUS_USAGE;
+	}
 	if (i == 4) {
 		complain("--log-level '%s': must be error, warn, info or debug",
 		    settings->log_level);

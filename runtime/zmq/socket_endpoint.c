@@ -27,7 +27,10 @@ socket_trouble(int error)
 	case EINVAL:
 	case EPROTONOSUPPORT:
 	case ENOCOMPATPROTO:
-		return "an endpoint is tcp://HOST:PORT or ipc://PATH";
+		return "an endpoint is tcp://HOST:PORT (to 65535) or ipc://PATH";
+	case ENODEV:
+	case EADDRNOTAVAIL:
+		return "this machine has no such address";
 	default:
 		return zmq_strerror(error);
 	}

@@ -61,6 +61,27 @@ START_TEST(too_few_descriptors_are_said)
 }
 END_TEST
 
+static const struct {
+	const char *line, *says;
+} useless[] = {
+	{ "broker --broker tcp://127.0.0.1:1", "unrecognized option '--broker'" },
+	{ "coordinator --embed-field x", "together with --embed MODEL" },
+	{ "flotilla up --embed-field x", "together with --embed MODEL" },
+	{ "worker-tools --answer x", "together with --call TOOL" },
+};
+
+/* Else it would be noticed late that nobody looks at it. */
+START_TEST(a_flag_that_does_nothing_there_is_refused)
+{
+	const struct cli shell = { "/bin/sh", folder, arena };
+	struct said said = CLI(
+	    &shell, "-c", arena_printf(arena, "exec timeout 10 %s", useless[_i].line));
+
+	ck_assert_msg(said.status == STATUS_USAGE, "%d %s", said.status, said.err);
+	assert_says(said.err, useless[_i].says);
+}
+END_TEST
+
 static const char list_with_nul[] =
     "keys:\n- key: \"Yne@$w-vo<fVvi]a<NY6T1ed:M$fCG*[IaLV{hID\"\n"
     "  name: a\n  roles: [client]\n\0# the rest\n";
@@ -181,6 +202,8 @@ tcase_cli_alone(void)
 	TCase *tcase = tcase_create("cli_alone");
 
 	tcase_add_checked_fixture(tcase, set_up, tear_down);
+	tcase_add_loop_test(tcase, a_flag_that_does_nothing_there_is_refused, 0,
+	    sizeof useless / sizeof *useless);
 	tcase_add_test(tcase, too_few_descriptors_are_said);
 	tcase_set_timeout(tcase, 60);
 	tcase_add_test(tcase, who_finds_no_broker_says_so);
