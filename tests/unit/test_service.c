@@ -164,7 +164,7 @@ START_TEST(it_says_ready_drains_on_the_first_signal_and_ends_with_0)
 
 	wait_for("READY=1");
 	kill(child, _i == 0 ? SIGTERM : SIGINT);
-	wait_for("STOPPING=1");
+	wait_for("STOPPING=1\nEXTEND_TIMEOUT_USEC=60000000");
 	check_exit(child, 0);
 }
 END_TEST
@@ -175,7 +175,7 @@ START_TEST(a_lookup_that_hangs_takes_neither_end_nor_status_away)
 
 	wait_for("READY=1");
 	kill(child, SIGTERM);
-	wait_for("STOPPING=1");
+	wait_for("STOPPING=1\nEXTEND_TIMEOUT_USEC=60000000");
 	check_exit(child, 7);
 }
 END_TEST
@@ -333,7 +333,7 @@ START_TEST(parts_drain_as_one_and_each_says_when_it_has_ended)
 
 	wait_for("READY=1");
 	kill(child, SIGTERM);
-	wait_for("STOPPING=1");
+	wait_for("STOPPING=1\nEXTEND_TIMEOUT_USEC=60000000");
 	wait_for("0 ended");
 	wait_for("1 ended");
 	check_exit(child, 0);
@@ -349,7 +349,7 @@ START_TEST(sighup_reloads_each_part_that_asked_for_it)
 	wait_for("1 reloads");
 	wait_for("0 reloads");
 	kill(child, SIGTERM);
-	wait_for("STOPPING=1");
+	wait_for("STOPPING=1\nEXTEND_TIMEOUT_USEC=60000000");
 	wait_for("0 ended");
 	wait_for("1 ended");
 	check_exit(child, 0);
@@ -368,7 +368,7 @@ START_TEST(a_second_signal_ends_it_at_once_with_1)
 
 	wait_for("READY=1");
 	kill(child, SIGTERM);
-	wait_for("STOPPING=1");
+	wait_for("STOPPING=1\nEXTEND_TIMEOUT_USEC=60000000");
 	kill(child, SIGTERM);
 	check_exit(child, 1);
 }
