@@ -94,9 +94,12 @@ outbox_announce_up(struct outbox *outbox, uint32_t link)
 	add_missed(outbox, &listing, &outbox->running, link);
 	add_missed(outbox, &listing, &outbox->finished, link);
 	announce(outbox, &listing, link);
+	if (PLANTED(DRAIN_FORGOTTEN))
+		send_results(outbox, &listing, link);
 	if (outbox->draining)
 		outbox_send(outbox, LINK_BIT(link), &drain, NULL);
-	send_results(outbox, &listing, link);
+	if (!PLANTED(DRAIN_FORGOTTEN))
+		send_results(outbox, &listing, link);
 }
 
 static void

@@ -85,17 +85,33 @@ worker_at(struct broker_node *broker, uint64_t peer)
 	return (struct worker_node *)(void *)dealer->owner;
 }
 
+/* Whether this life of the broker has sent that attempt before: one attempt goes to one worker. From now on it has. */
+static bool
+was_sent(struct call_fact *call, const struct broker_node *broker, uint64_t attempt)
+{
+	struct sent_fact *sent = &call->sent[broker->process.index];
+	bool was = sent->life == broker->process.life && sent->attempt == attempt;
+
+	*sent = (struct sent_fact){ broker->process.life, attempt };
+	return was;
+}
+
+/* No call goes to one that drains, but again what it was sent before, and has not acknowledged. */
 static void
 check_draining(struct broker_node *broker, const struct action *action)
 {
-	const struct worker_node *worker =
-	    action->header.type == MSG_CALL ? worker_at(broker, action->peer) : NULL;
+	const struct header *header = &action->header;
+	const struct worker_node *worker = worker_at(broker, action->peer);
+	struct call_fact *call =
+	    header->type == MSG_CALL
+		? call_fact_of(broker->process.world, header->call_id)
+		: NULL;
 
-	if (worker != NULL &&
+	if (call != NULL && !was_sent(call, broker, header->attempt) && worker != NULL &&
 	    worker->drain_heard[broker->process.index] == broker->process.life &&
-	    (action->header.flags & WIRE_RESEND) == 0)
+	    (header->flags & WIRE_RESEND) == 0)
 		violate(broker->process.world, "12: %s is sent to %s, which drains",
-		    action->header.call_id, worker->peer.process.name);
+		    call->id, worker->peer.process.name);
 }
 
 /* Returns false when the event's message was refused. */

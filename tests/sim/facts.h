@@ -47,6 +47,10 @@ struct call_fact {
 	bool given_up;   /* and that is that it is uncertain */
 	bool failed;     /* it was delivered with a code that is not OK */
 	unsigned value;  /* of what is stored */
+	struct sent_fact {
+		unsigned life; /* of a broker, that has sent it, */
+		uint64_t attempt;
+	} sent[BROKERS];
 };
 
 #define BLAME_TAKEN 32u
