@@ -118,7 +118,9 @@ mcp_damaged_id(const char *text, size_t size, int64_t *id_r)
 			continue;
 		key = at + 1;
 		at = string_end(key, end);
-		value = skip_spaces(at == end ? end : at + 1, end);
+		if (at == end)
+			break;
+		value = skip_spaces(at + 1, end);
 		if (depth != 1 || value == end || *value != ':')
 			continue;
 		if (at - key == 6 && memcmp(key, "method", 6) == 0)
