@@ -17,7 +17,7 @@
 #define TOOLS_FIRST_MS 60000u /* the fleet's workers are known by then */
 #define TOOLS_MS 3600000u
 #define DAMAGE_MS 3600000u
-#define SWEEPERS 8u
+#define SWEEPERS 16u
 #define SWEEPS_MAX 8u /* of a shard, from one look of the round to the next */
 
 struct shard_chores {
@@ -31,8 +31,8 @@ struct shard_chores {
 	uint64_t damage_ms;        /* when it may be said again what is damaged */
 };
 
-/* Does away with threads whose time is over. Deletions wait for Redis, each for a turn of it: one sweeper alone
- * deletes fewer than a busy fleet makes, and Redis fills. */
+/* Does away with threads whose time is over. Deletions wait for Redis, each for a turn of it, and a turn is long where
+ * there is more to do than can be done: few sweepers, or little at a time, delete less than such a fleet makes, and Redis fills. */
 struct sweeper {
 	struct chores *chores;
 	struct fiber *fiber;
@@ -127,7 +127,7 @@ sweep(struct shard_chores *shard)
 		    !coordinator->draining;
 	     i++) {
 		shard->has_over = false;
-		retention_sweep(coordinator, shard->number);
+		retention_sweep(coordinator, shard->number, i > 0);
 		look(shard);
 	}
 	shard->is_swept = false;

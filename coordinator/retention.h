@@ -9,7 +9,8 @@
 const struct value *retention_usual(
     const struct coordinator *coordinator, struct arena *arena);
 
-/* Deletes or prunes what is due in shard, and finishes deletions that somebody began. */
-void retention_sweep(struct coordinator *coordinator, unsigned shard);
+/* Deletes or prunes what is due in shard, and finishes deletions that somebody began: some of it, or more at once, where it is
+ * known to be much. */
+void retention_sweep(struct coordinator *coordinator, unsigned shard, bool is_much);
 
 #endif
