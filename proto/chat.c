@@ -121,13 +121,15 @@ const char *
 chat_text(struct arena *arena, const struct value *message)
 {
 	const struct value *said = chat_said(arena, message);
-	char *text, *nul;
+	char *text;
+	size_t i;
 
 	if (said->size == 0 || memchr(said->text, '\0', said->size) == NULL)
 		return value_text(said);
 	text = arena_copy(arena, said->text, said->size);
-	while ((nul = memchr(text, '\0', said->size)) != NULL)
-		*nul = ' ';
+	for (i = 0; i < said->size; i++)
+		if (text[i] == '\0')
+			text[i] = ' ';
 	return text;
 }
 

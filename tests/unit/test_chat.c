@@ -1,11 +1,13 @@
 #include <check.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Interface under test */
 #include "chat.h"
 #include "literal.h"
 
+#include "memory.h"
 #include "sample_messages.h"
 
 #define human(id, content) sample_human(arena, id, content)
@@ -232,6 +234,21 @@ START_TEST(nothing_is_hidden_behind_a_nul)
 }
 END_TEST
 
+/* 8 MiB of NULs, as many as one input may bring: each is looked at once, or this takes minutes. */
+START_TEST(a_text_of_nuls_is_gone_through_once)
+{
+	const size_t size = 8u << 20;
+	char *nuls = xcalloc(size, 1);
+	const struct value *message =
+	    value_map(arena, "content", value_strn(arena, nuls, size), NULL);
+	const char *text = chat_text(arena, message);
+
+	free(nuls);
+	ck_assert_uint_eq(strspn(text, " "), size);
+	ck_assert_int_eq(text[size], '\0');
+}
+END_TEST
+
 START_TEST(messages_are_made_with_their_fields)
 {
 	const struct value *tool = chat_tool(arena, "42", "c1", "add", "success");
@@ -430,6 +447,7 @@ tcase_chat(void)
 	tcase_add_test(tcase, long_lists_keep_order);
 	tcase_add_test(tcase, text_is_the_string_or_the_text_blocks_joined);
 	tcase_add_test(tcase, nothing_is_hidden_behind_a_nul);
+	tcase_add_test(tcase, a_text_of_nuls_is_gone_through_once);
 	tcase_add_test(tcase, messages_are_made_with_their_fields);
 	tcase_add_test(
 	    tcase, pending_calls_are_those_of_the_last_ai_message_without_an_answer);
