@@ -149,11 +149,13 @@ nothing_waits(struct run *run)
 	    run->thread);
 }
 
-/* Whoever was at it has ended without a commit: given up as a dead letter, or its agent could not be loaded any more. */
+/* Whoever was at it has ended without a commit: given up as a dead letter, or its agent could not be loaded any more. A checkpoint of
+ * the past is what a run has come through. */
 static bool
-is_left(const struct value *head)
+is_left(const struct run *run, const struct value *head)
 {
-	return graph_stands(head) && value_text_is(value_get(head, "status"), "running");
+	return run->past.version < 0 && graph_stands(head) &&
+	       value_text_is(value_get(head, "status"), "running");
 }
 
 static enum go
@@ -214,7 +216,7 @@ run_begin_resume(struct run *run, const struct value *head, const struct value *
 	enum go go;
 
 	if (!waits && !graph_has_failed(head) && !is_done(head, answer))
-		return is_left(head) ? refuse_left(run, head) : nothing_waits(run);
+		return is_left(run, head) ? refuse_left(run, head) : nothing_waits(run);
 	if (run_check_agent(run, head, waits ? "waits" : "stands") != GO_ON)
 		return GO_FAIL;
 	go = begin_there(run, head);
@@ -277,7 +279,7 @@ go_on_at(struct run *run, const struct value *head, const struct value *command,
 	enum go go = run_check_agent(run, head, "stands");
 
 	/* What of its round has ended, and under which keys, is nowhere. At a checkpoint of the past all is made anew. */
-	if (go == GO_ON && run->past.version < 0 && is_left(head))
+	if (go == GO_ON && is_left(run, head))
 		return refuse_left(run, head);
 	if (go == GO_ON)
 		go = begin_there(run, head);

@@ -165,6 +165,12 @@ play_bad_fork(struct scene *scene)
 	bench_submit_more(scene, "clerk", "r5", NULL,
 	    value_map(arena, "checkpoint", value_str(arena, "one"), NULL));
 	ck_assert_str_eq(bench_wait(scene, "r5"), "refused");
+	/* r1 has come through there, and nobody has given it up. */
+	bench_submit_more(scene, "clerk", "r6", NULL,
+	    value_map(arena, "checkpoint", value_str(arena, "1"), "resume",
+		value_str(arena, "null"), NULL));
+	ck_assert_str_eq(bench_wait(scene, "r6"), "error");
+	ck_assert_ptr_nonnull(strstr(bench_error(scene, "r6"), "waits for nothing"));
 	bench_says(FLOTILLA(scene, "replay", "t", "--at", "77"), 3, "no checkpoint 77");
 	state = bench_thread(scene);
 	ck_assert_str_eq(bench_talk(scene, state), "r1 One.");
