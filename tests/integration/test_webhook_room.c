@@ -79,12 +79,11 @@ START_TEST(receivers_that_do_not_answer_leave_tools_their_room)
 	for (i = 0; i < HOOKS; i++)
 		kit_flotilla(
 		    kit, "submit", "echo", "Hi", "--webhook", url, "--wait", NULL);
+	/* An attempt of the first ones may be over by now; others wait behind it. */
 	do
 		webhook = told();
-	while (
-	    value_get_int(webhook, "queued", 0) + value_get_int(webhook, "running", 0) <
-		HOOKS ||
-	    value_get_int(webhook, "running", 0) == 0);
+	while (value_get_int(webhook, "queued", 0) == 0 ||
+	       value_get_int(webhook, "running", 0) == 0);
 	ck_assert_int_eq(value_get_int(webhook, "running", 0), 1);
 	ck_assert_str_eq(
 	    kit_flotilla(kit, "submit", "sum", "6 * 7", "--wait", NULL), "Summed.\n");
