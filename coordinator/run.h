@@ -488,6 +488,9 @@ enum go run_children_stand(struct run *run, struct arena *arena, struct effect *
 
 /* Whether somebody is asked in round, which a pause has kept. */
 bool run_answer_wanted(const struct value *round);
+/* Whether it asks all that answers, {id: answer}, are for. */
+bool run_answer_fits(
+    struct arena *arena, const struct value *round, const struct value *answers);
 
 /* Applies answer to what round asks: a value to the only question, or a map of their ids to
  * answers; what is left out stays asked. Returns GO_ON with run->round, or GO_FAIL. */

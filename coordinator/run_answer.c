@@ -59,6 +59,19 @@ asked_ids(struct arena *arena, const struct value *round)
 	return value_fields_end(&ids);
 }
 
+bool
+run_answer_fits(
+    struct arena *arena, const struct value *round, const struct value *answers)
+{
+	const struct value *ids = asked_ids(arena, round);
+	size_t i;
+
+	for (i = 0; i < value_size(answers); i++)
+		if (!value_has(ids, value_text(answers->pairs[i].key)))
+			return false;
+	return true;
+}
+
 /* As a text, the first of them. */
 static const char *
 ids_text(struct arena *arena, const struct value *ids)

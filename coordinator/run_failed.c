@@ -208,12 +208,18 @@ is_given_up(const struct run *run, struct arena *arena, const struct effect *eff
 	    child_call_id(arena, effect->call.id, value_size(effect->children)));
 }
 
-/* The child that was to take answers has left its thread as it was: they are still to be given. */
+/* The child that was to take answers has left its thread as it was, and nobody has gone on there: they are still to be given. */
 static bool
-is_untaken(const struct value *held, const struct value *head)
+is_untaken(struct arena *arena, const struct value *held, const struct value *head)
 {
-	return value_has(held, "answers") &&
-	       !value_text_is(value_get(head, "run"), value_get_text(held, "run"));
+	const struct value *answers = value_get(held, "answers");
+	const char *by = value_get_text(head, "run");
+
+	if (answers == NULL || by == NULL || value_text_is(value_get(held, "run"), by))
+		return false;
+	return value_get_bool(held, "asked_nothing", false)
+		   ? value_has(answers, arena_printf(arena, "%s:0", by))
+		   : run_answer_fits(arena, value_get(head, "round"), answers);
 }
 
 static void
@@ -247,7 +253,7 @@ run_children_stand(struct run *run, struct arena *arena, struct effect *effect)
 	if (go != GO_ON)
 		return go;
 	if (value_text_is(value_get(head, "status"), "interrupted") &&
-	    is_untaken(effect->held, head))
+	    is_untaken(arena, effect->held, head))
 		give_again(arena, effect);
 	else if (value_text_is(value_get(head, "status"), "interrupted"))
 		effect->held =

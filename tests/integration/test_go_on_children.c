@@ -51,16 +51,15 @@ static const char insists[] =
     "    - content: All is done.\n";
 
 /* Its helper asks, and needs late whenever it goes on. */
-static const char pays[] =
-    "name: patient\nmodel: scripted:m\ntools: [pay, late]\n"
-    "script: {m: [{tool_calls: [{id: c, name: pay, args: {amount: 3}}]}, {content: It is "
-    "paid.}]}\n"
-    "---\n"
-    "name: leads\nmodel: scripted:m\ntool_errors: raise\n"
-    "middleware: [{subagent: {general_purpose_agent: false, subagents: [{name: helper, "
-    "description: helps, agent: patient}]}}]\n"
-    "script: {m: [{tool_calls: [{id: a, name: task, args: {description: do it, "
-    "subagent_type: helper}}]}, {content: All is done.}]}\n";
+#define PAYS(calls)                                                                      \
+	"name: patient\nmodel: scripted:m\ntools: [pay, late]\n"                         \
+	"script: {m: [" calls ", {content: It is paid.}]}\n"                             \
+	"---\n"                                                                          \
+	"name: leads\nmodel: scripted:m\ntool_errors: raise\n"                           \
+	"middleware: [{subagent: {general_purpose_agent: false, subagents: [{name: "     \
+	"helper, description: helps, agent: patient}]}}]\n"                              \
+	"script: {m: [{tool_calls: [{id: a, name: task, args: {description: do it, "     \
+	"subagent_type: helper}}]}, {content: All is done.}]}\n"
 
 static const char trip[] = "name: trip\n"
 			   "description: fails once\n"
@@ -82,21 +81,26 @@ serve_late(struct scene *scene)
 	kit_start(scene->kit, KIT_TOOLS, 1);
 }
 
+/* And no coordinator knows late any more, or waits for it. */
+static void
+serve_late_no_more(struct scene *scene)
+{
+	kit_stop(scene->kit, KIT_TOOLS, 1);
+	kit_kill(scene->kit, KIT_COORDINATOR, 0);
+	kit_flag(scene->kit, KIT_COORDINATOR, "--served-wait-ms", "1000");
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+}
+
 /* The child that was to take the answer fails in front of it: nobody serves late. */
 static void
 play_untaken(struct scene *scene)
 {
 	const struct value *record;
 
-	kit_kill(scene->kit, KIT_COORDINATOR, 0);
-	kit_flag(scene->kit, KIT_COORDINATOR, "--served-wait-ms", "1000");
-	kit_start(scene->kit, KIT_COORDINATOR, 0);
 	serve_late(scene);
 	record = ask_run(scene, "leads", "r1", "t", "input", "\"hi\"");
 	ask_check_status(scene, record, "interrupted");
-	kit_stop(scene->kit, KIT_TOOLS, 1);
-	kit_kill(scene->kit, KIT_COORDINATOR, 0); /* who knows late no more */
-	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	serve_late_no_more(scene);
 	ask_check_status(
 	    scene, ask_run(scene, "leads", "r2", "t", "resume", "\"yes\""), "error");
 	ask_check_lines(scene, "pay", 1);
@@ -110,7 +114,39 @@ play_untaken(struct scene *scene)
 
 START_TEST(a_subagent_is_given_what_it_was_answered_and_had_not_taken)
 {
-	ask_act_with(play_untaken, pays);
+	ask_act_with(
+	    play_untaken, PAYS("{tool_calls: [{id: c, name: pay, args: {amount: 3}}]}"));
+}
+END_TEST
+
+/* A human goes on with the subagent's thread himself meanwhile: it asks something else there. */
+static void
+play_overtaken(struct scene *scene)
+{
+	const struct value *record;
+	const char *thread;
+
+	serve_late(scene);
+	record = ask_run(scene, "leads", "r1", "t", "input", "\"hi\"");
+	ask_check_status(scene, record, "interrupted");
+	thread = value_get_text(ask_interrupt_of(record, 0), "run");
+	serve_late_no_more(scene);
+	ask_check_status(
+	    scene, ask_run(scene, "leads", "r2", "t", "resume", "\"yes\""), "error");
+	kit_start(scene->kit, KIT_TOOLS, 1);
+	ask_check_status(scene,
+	    ask_run(scene, "patient", "own", thread, "resume", "\"yes\""), "interrupted");
+	ask_go_on(scene, "leads", "r3", "interrupted");
+	ask_check_status(
+	    scene, ask_run(scene, "leads", "r4", "t", "resume", "\"yes\""), "success");
+	ck_assert_str_eq(ask_tool_answers_of(scene, "t"), "a=It is paid.;");
+}
+
+START_TEST(a_subagent_that_asks_anew_is_not_given_an_old_answer)
+{
+	ask_act_with(play_overtaken, PAYS("{tool_calls: [{id: c, name: pay, args: "
+					  "{amount: 3}}]}, {tool_calls: [{id: d, name: "
+					  "pay, args: {amount: 4}}]}"));
 }
 END_TEST
 
@@ -323,6 +359,7 @@ tcase_go_on_children(void)
 	tcase_add_test(tcase, a_subagent_that_is_waited_for_is_kept_by_the_next_failure);
 	tcase_add_test(tcase, a_subagent_that_had_not_begun_begins_once);
 	tcase_add_test(tcase, a_subagent_is_given_what_it_was_answered_and_had_not_taken);
+	tcase_add_test(tcase, a_subagent_that_asks_anew_is_not_given_an_old_answer);
 	tcase_add_test(
 	    tcase, a_subagent_that_a_dead_coordinator_had_begun_is_gone_on_with);
 	tcase_add_test(
