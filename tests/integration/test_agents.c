@@ -12,6 +12,7 @@
 #include "fleet_kit.h"
 #include "json.h"
 #include "spec.h"
+#include "store_agents.h"
 
 TCase *tcase_agents(void);
 

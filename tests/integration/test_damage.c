@@ -11,6 +11,7 @@
 #include "fleet_client.h"
 #include "fleet_kit.h"
 #include "json.h"
+#include "store_agents.h"
 
 TCase *tcase_damage(void);
 

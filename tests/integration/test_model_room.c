@@ -1,11 +1,8 @@
 /* However many calls wait for a provider that says nothing: others have room in the same worker. */
 #include <check.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "arena.h"
-#include "fleet_kit.h"
-#include "json.h"
+#include "room_bench.h"
 #include "tiny_http.h"
 
 TCase *tcase_model_room(void);
@@ -62,24 +59,6 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-/* What the broker knows of the service of the silent one. */
-static const struct value *
-told(void)
-{
-	const char *text = kit_flotilla(kit, "top", "--once", "--json", "--status",
-		       kit_status(kit), "--broker", kit_broker(kit), NULL),
-		   *error;
-	const struct value *top = json_parse(arena, text, strlen(text), &error);
-	const struct value *services = value_get(value_get(top, "broker"), "services");
-	size_t i;
-
-	for (i = 0; i < value_size(services); i++)
-		if (value_text_is(
-			value_get(value_at(services, i), "name"), "model:silent"))
-			return value_at(services, i);
-	return NULL;
-}
-
 START_TEST(a_provider_that_says_nothing_leaves_others_their_room)
 {
 	const struct value *service;
@@ -89,7 +68,7 @@ START_TEST(a_provider_that_says_nothing_leaves_others_their_room)
 	for (i = 0; i < RUNS; i++)
 		kit_flotilla(kit, "submit", "asks-silent", "Hi", NULL);
 	do {
-		service = told();
+		service = room_told(kit, arena, "model:silent");
 		running = value_get_int(service, "running", 0);
 		queued = value_get_int(service, "queued", 0);
 	} while (running + queued < RUNS || tiny_http_requests(silent) < running ||

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "store_agents.h"
 #include "thread_bench.h"
 
 TCase *tcase_threads(void);

@@ -1,11 +1,8 @@
 /* However many ends of runs are to be told to somebody who does not answer: tools have room. */
 #include <check.h>
 #include <stdio.h>
-#include <string.h>
 
-#include "arena.h"
-#include "fleet_kit.h"
-#include "json.h"
+#include "room_bench.h"
 #include "tiny_http.h"
 
 TCase *tcase_webhook_room(void);
@@ -52,23 +49,6 @@ teardown(void)
 	arena_destroy(&arena);
 }
 
-/* What the broker knows of the service `webhook`. */
-static const struct value *
-told(void)
-{
-	const char *text = kit_flotilla(kit, "top", "--once", "--json", "--status",
-		       kit_status(kit), "--broker", kit_broker(kit), NULL),
-		   *error;
-	const struct value *top = json_parse(arena, text, strlen(text), &error);
-	const struct value *services = value_get(value_get(top, "broker"), "services");
-	size_t i;
-
-	for (i = 0; i < value_size(services); i++)
-		if (value_text_is(value_get(value_at(services, i), "name"), "webhook"))
-			return value_at(services, i);
-	return NULL;
-}
-
 START_TEST(receivers_that_do_not_answer_leave_tools_their_room)
 {
 	const struct value *webhook;
@@ -81,7 +61,7 @@ START_TEST(receivers_that_do_not_answer_leave_tools_their_room)
 		    kit, "submit", "echo", "Hi", "--webhook", url, "--wait", NULL);
 	/* An attempt of the first ones may be over by now; others wait behind it. */
 	do
-		webhook = told();
+		webhook = room_told(kit, arena, "webhook");
 	while (value_get_int(webhook, "queued", 0) == 0 ||
 	       value_get_int(webhook, "running", 0) == 0);
 	ck_assert_int_eq(value_get_int(webhook, "running", 0), 1);
