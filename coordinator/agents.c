@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "memory.h"
+#include "store_agents.h"
 
 #define CACHED_MAX 256u
 

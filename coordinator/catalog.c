@@ -9,6 +9,7 @@
 #include "log.h"
 #include "memory.h"
 #include "nearest.h"
+#include "store_agents.h"
 
 #define WAIT_STEP_MS 100u
 

@@ -9,6 +9,7 @@
 #include "crons.h"
 #include "fiber.h"
 #include "log.h"
+#include "store_agents.h"
 
 #define DUE_MAX 100u     /* of a shard, at a time */
 #define PUT_OFF_MS 60000 /* what cannot be fired here: another system may have its zone */

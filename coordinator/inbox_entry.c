@@ -10,6 +10,7 @@
 #include "nearest.h"
 #include "retention.h"
 #include "run_trace.h"
+#include "store_agents.h"
 #include "submission.h"
 #include "utf8.h"
 

@@ -18,6 +18,7 @@
 #include "log.h"
 #include "retention.h"
 #include "shared_fields.h"
+#include "store_agents.h"
 #include "suspects.h"
 #include "wire.h"
 

@@ -1,7 +1,9 @@
 /* store_agents: agents as versions, and the tools workers have announced. */
-#include "store_private.h"
+#include "store_agents.h"
 
 #include <inttypes.h>
+
+#include "store_private.h"
 
 static const char *
 source_key(struct arena *arena, const char *version)

@@ -11,6 +11,7 @@
 #include "graph.h"
 #include "nearest.h"
 #include "spec.h"
+#include "store_agents.h"
 #include "yaml_paths.h"
 
 #define ANNOUNCE_WAIT_MS 1500u

@@ -13,6 +13,7 @@
 #include "agents.h"
 #include "nearest.h"
 #include "show.h"
+#include "store_agents.h"
 #include "tame.h"
 #include "yaml_text.h"
 

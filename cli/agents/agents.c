@@ -8,6 +8,7 @@
 #include "graph.h"
 #include "show.h"
 #include "spec.h"
+#include "store_agents.h"
 #include "tame.h"
 #include "verb.h"
 

@@ -9,6 +9,7 @@
 #include "command.h"
 #include "find.h"
 #include "graph.h"
+#include "store_agents.h"
 #include "store_fleet.h"
 #include "submit.h"
 #include "submit_options.h"

@@ -1,5 +1,6 @@
 #include "assistant_find.h"
 
+#include "store_agents.h"
 #include "tenant.h"
 
 bool

@@ -10,6 +10,7 @@
 #include "crons.h"
 #include "fiber.h"
 #include "shape.h"
+#include "store_agents.h"
 #include "store_fleet.h"
 #include "store_past.h"
 #include "store_runs.h"

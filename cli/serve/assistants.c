@@ -8,6 +8,7 @@
 #include "room.h"
 #include "select.h"
 #include "shape.h"
+#include "store_agents.h"
 
 #define LIMIT 10
 #define LIMIT_MAX 1000

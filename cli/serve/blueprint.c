@@ -7,6 +7,7 @@
 #include "memory.h"
 #include "room.h"
 #include "round.h"
+#include "store_agents.h"
 #include "store_past.h"
 
 #define STRUCTURED "structured_response"

@@ -1,6 +1,7 @@
 #include "mending.h"
 
 #include "fiber.h"
+#include "store_agents.h"
 #include "submission.h"
 
 #define POLL_MS 200u

@@ -8,6 +8,7 @@
 #include "children.h"
 #include "fiber.h"
 #include "memory.h"
+#include "store_agents.h"
 
 #define AGENT "changer"
 #define BETWEEN_MS 1200u

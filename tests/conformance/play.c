@@ -8,6 +8,7 @@
 #include "json.h"
 #include "process.h"
 #include "round.h"
+#include "store_agents.h"
 
 #define STEP_MS 20000u
 #define KNOWN_MS 10000u

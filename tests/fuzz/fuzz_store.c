@@ -22,6 +22,7 @@
 #include "loop.h"
 #include "state.h"
 #include "store.h"
+#include "store_agents.h"
 #include "store_past.h"
 #include "store_fleet.h"
 

@@ -2,6 +2,7 @@
 #include <check.h>
 
 #include "fiber.h"
+#include "store_agents.h"
 #include "store_trial.h"
 
 /* Interface under test */

@@ -3,6 +3,7 @@
 #include <check.h>
 #include <string.h>
 
+#include "store_agents.h"
 #include "store_trial.h"
 
 /* Interface under test */

@@ -5,6 +5,7 @@
 #include "json.h"
 #include "literal.h"
 #include "redis_trial.h"
+#include "store_agents.h"
 #include "store_thread.h"
 #include "store_trial.h"
 

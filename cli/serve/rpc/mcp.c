@@ -15,6 +15,7 @@
 #include "rpc.h"
 #include "runs.h"
 #include "settings.h"
+#include "store_agents.h"
 #include "tenant.h"
 #include "utf8.h"
 
