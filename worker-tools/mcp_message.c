@@ -13,6 +13,7 @@
 #define METHOD_NOT_FOUND INT64_C(-32601)
 #define PARSE_ERROR INT64_C(-32700)
 #define NUMBER_BYTES 20u
+#define ID_DIGITS_MAX 18u /* fit into an int64_t, whatever they are */
 #define SHOWN_BYTES 300
 
 bool
@@ -52,6 +53,24 @@ mcp_notice(struct arena *arena, const char *method, const struct value *params)
 	return message(arena, NULL, method, params);
 }
 
+/* Ours are numbers; there are servers that give them back as texts. */
+static bool
+is_our_id(const struct value *id, int64_t *id_r)
+{
+	const char *text = value_text(id);
+	size_t digits;
+
+	if (value_is(id, VALUE_INT)) {
+		*id_r = id->integer;
+		return true;
+	}
+	digits = text != NULL ? strspn(text, "0123456789") : 0;
+	if (digits == 0 || digits > ID_DIGITS_MAX || text[digits] != '\0')
+		return false;
+	*id_r = strtoll(text, NULL, 10);
+	return true;
+}
+
 enum mcp_kind
 mcp_kind_of(const struct value *message, int64_t *id_r)
 {
@@ -59,11 +78,7 @@ mcp_kind_of(const struct value *message, int64_t *id_r)
 
 	if (value_is(value_get(message, "method"), VALUE_STR))
 		return value_is_nil(id) ? MCP_NOTICE : MCP_REQUEST;
-	if (!value_is(id, VALUE_INT) ||
-	    (!value_has(message, "result") && !value_has(message, "error")))
-		return MCP_NOISE;
-	*id_r = id->integer;
-	return MCP_RESPONSE;
+	return is_our_id(id, id_r) ? MCP_RESPONSE : MCP_NOISE;
 }
 
 /* --- damaged ones ----------------------------------------------------------------------- */

@@ -19,7 +19,7 @@ const char *mcp_notice(
     struct arena *arena, const char *method, const struct value *params);
 
 enum mcp_kind {
-	MCP_RESPONSE, /* to the request of that id */
+	MCP_RESPONSE, /* to the request of that id; it may have neither result nor error */
 	MCP_REQUEST,  /* the server's own */
 	MCP_NOTICE,
 	MCP_NOISE, /* none of these */

@@ -54,8 +54,12 @@ static const struct {
 	{ "{'id':'a','method':'ping'}", MCP_REQUEST, 0 },
 	{ "{'method':'notifications/x'}", MCP_NOTICE, 0 },
 	{ "{'id':null,'method':'x'}", MCP_NOTICE, 0 },
-	{ "{'id':'3','result':{}}", MCP_NOISE, 0 }, /* ours are numbers */
-	{ "{'id':3}", MCP_NOISE, 0 },
+	{ "{'id':'3','result':{}}", MCP_RESPONSE, 3 },
+	{ "{'id':3}", MCP_RESPONSE, 3 }, /* who waits is told */
+	{ "{'id':'3a','result':{}}", MCP_NOISE, 0 },
+	{ "{'id':'','result':{}}", MCP_NOISE, 0 },
+	{ "{'id':'9999999999999999999','result':{}}", MCP_NOISE, 0 },
+	{ "{'id':3.5,'result':{}}", MCP_NOISE, 0 },
 	{ "{'result':{}}", MCP_NOISE, 0 },
 	{ "[]", MCP_NOISE, 0 },
 	{ "3", MCP_NOISE, 0 },
@@ -128,6 +132,8 @@ START_TEST(takes_a_result_or_says_why_there_is_none)
 	    literal(arena, "{'id':1,'error':{'code':-1,'message':'no'}}"), &fault));
 	ck_assert_str_eq(fault->type, "McpError");
 	ck_assert_str_eq(fault->message, "no");
+	ck_assert_ptr_null(mcp_result(arena, literal(arena, "{'id':1}"), &fault));
+	ck_assert_ptr_nonnull(strstr(fault->message, "neither result nor error"));
 	ck_assert_ptr_null(
 	    mcp_result(arena, literal(arena, "{'id':1,'result':[]}"), &fault));
 	ck_assert_str_eq(fault->type, "McpError");
