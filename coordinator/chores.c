@@ -17,7 +17,7 @@
 #define TOOLS_FIRST_MS 60000u /* the fleet's workers are known by then */
 #define TOOLS_MS 3600000u
 #define DAMAGE_MS 3600000u
-#define SWEEPERS 16u
+#define SWEEPERS 8u
 #define SWEEPS_MAX 8u /* of a shard, from one look of the round to the next */
 
 struct shard_chores {
@@ -31,8 +31,7 @@ struct shard_chores {
 	uint64_t damage_ms;        /* when it may be said again what is damaged */
 };
 
-/* Does away with threads whose time is over. Deletions wait for Redis, each for a turn of it, and a turn is long where
- * there is more to do than can be done: few sweepers, or little at a time, delete less than such a fleet makes, and Redis fills. */
+/* Does away with threads whose time is over. */
 struct sweeper {
 	struct chores *chores;
 	struct fiber *fiber;
@@ -40,6 +39,8 @@ struct sweeper {
 
 struct chores {
 	struct coordinator *coordinator;
+	struct redis *redis; /* for the looks and the sweepers */
+	struct store *store; /* on it */
 	struct fiber *round;
 	uint64_t tools_ms; /* when it is to be said which tools are served */
 	struct sweeper sweepers[SWEEPERS];
@@ -94,7 +95,7 @@ look(struct shard_chores *shard)
 	struct arena *arena = arena_new();
 	struct store_chores found;
 	enum store_status status =
-	    store_chores(coordinator->store, arena, shard->number, &found);
+	    store_chores(shard->chores->store, arena, shard->number, &found);
 
 	if (status == STORE_OK && found.damaged != NULL)
 		tell_damage(shard, found.damaged);
@@ -127,7 +128,7 @@ sweep(struct shard_chores *shard)
 		    !coordinator->draining;
 	     i++) {
 		shard->has_over = false;
-		retention_sweep(coordinator, shard->number, i > 0);
+		retention_sweep(coordinator, shard->chores->store, shard->number);
 		look(shard);
 	}
 	shard->is_swept = false;
@@ -204,6 +205,9 @@ chores_new(struct coordinator *coordinator)
 	unsigned i;
 
 	chores->coordinator = coordinator;
+	chores->redis = coordinator_connect_redis(coordinator, store_library());
+	chores->store =
+	    store_new(chores->redis, (uint64_t)coordinator->settings->redis_wait_ms);
 	chores->tools_ms = loop_now_ms(coordinator->loop) + TOOLS_FIRST_MS;
 	for (i = 0; i < SHARDS; i++)
 		chores->shards[i] =
@@ -238,6 +242,8 @@ chores_stop(struct chores *chores)
 void
 chores_destroy(struct chores **chores_p)
 {
+	store_destroy(&(*chores_p)->store);
+	redis_destroy(&(*chores_p)->redis);
 	free(*chores_p);
 	*chores_p = NULL;
 }

@@ -4,6 +4,10 @@
  * something gets a fiber for what is short; its threads are taken by some fibers that all shards share, so that
  * what is deleted keeps pace with what a busy fleet makes, however long Redis takes to answer.
  *
+ * The looks and the deletions have a connection to Redis of their own, and with it a share: Redis takes some commands of each
+ * connection in turn. Behind the commands of the runs each would wait for its turn, which takes seconds where there is more to
+ * do than can be done; then less is deleted than such a fleet makes, and Redis fills.
+ *
  * Every coordinator does this for all shards; each thing may be done twice. */
 #ifndef CHORES_H
 #define CHORES_H

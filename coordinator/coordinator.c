@@ -247,8 +247,8 @@ load_models(const char *file)
 	arena_destroy(&arena);
 }
 
-static struct redis *
-connect_redis(struct coordinator *coordinator, const char *library)
+struct redis *
+coordinator_connect_redis(const struct coordinator *coordinator, const char *library)
 {
 	const char *error;
 	struct redis *redis =
@@ -327,8 +327,8 @@ coordinator_new(struct service *service, const struct coordinator_settings *sett
 	coordinator->runs = zhashx_new();
 	coordinator->awaited = zhashx_new();
 	TAILQ_INIT(&coordinator->attempts);
-	coordinator->redis = connect_redis(coordinator, store_library());
-	coordinator->inbox_redis = connect_redis(coordinator, NULL);
+	coordinator->redis = coordinator_connect_redis(coordinator, store_library());
+	coordinator->inbox_redis = coordinator_connect_redis(coordinator, NULL);
 	coordinator->store =
 	    store_new(coordinator->redis, (uint64_t)settings->redis_wait_ms);
 	store_want_replicas(coordinator->store, (unsigned)settings->wait_replicas,

@@ -100,6 +100,10 @@ void coordinator_destroy(struct coordinator **coordinator_p);
 /* The orderly end: takes nothing new, gives runs back, ends the service. */
 void coordinator_drain(void *arg);
 
+/* A client of the Redis that the settings name (redis_new); or the process ends, with the reason. */
+struct redis *coordinator_connect_redis(
+    const struct coordinator *coordinator, const char *library);
+
 /* How many runs more may be held that nobody here waits for. */
 size_t coordinator_room(const struct coordinator *coordinator);
 /* Starts a run's fiber for thread, which claims what waits there. Lends it; or NULL: the thread is held

@@ -268,18 +268,6 @@ embedder_main(void *arg)
 
 /* --- life ----------------------------------------------------------------------------- */
 
-static struct redis *
-connect_redis(const struct coordinator *coordinator)
-{
-	const char *error;
-	struct redis *redis =
-	    redis_new(coordinator->loop, coordinator->settings->redis, NULL, &error);
-
-	if (redis == NULL)
-		fatalx("--redis: %s", error);
-	return redis;
-}
-
 struct embedder *
 embedder_new(struct coordinator *coordinator)
 {
@@ -302,7 +290,7 @@ embedder_new(struct coordinator *coordinator)
 	embedder->coordinator = coordinator;
 	TAILQ_INIT(&embedder->asked);
 	service_session(embedder->session);
-	embedder->redis = connect_redis(coordinator);
+	embedder->redis = coordinator_connect_redis(coordinator, NULL);
 	store_embed_with(coordinator->store, embed, embedder);
 	embedder->fiber =
 	    fiber_start(coordinator->loop, "embedder", embedder_main, embedder);
