@@ -335,7 +335,7 @@ forget(struct run *run)
 	run->fault = NULL;
 	run->id = run->paused = run->source = run->node = run->tenant = NULL;
 	run->recovered = run->stream = run->passed_interrupt = run->dirty = run->goes_on =
-	    run->entered = false;
+	    run->keeps_context = run->entered = false;
 }
 
 static void

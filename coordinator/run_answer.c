@@ -1,5 +1,5 @@
 /* run_answer: what a resume answers of what a pause asks (run_round.c). */
-#include "run.h"
+#include "run_round.h"
 
 #include <ctype.h>
 #include <string.h>
@@ -241,6 +241,23 @@ decide(struct run *run, const struct value *kept, const struct value *answer,
 	return GO_ON;
 }
 
+/* Which calls the question was about that has been answered now, behind those of the answers before it. */
+static const struct value *
+add_calls(struct arena *arena, const struct value *kept)
+{
+	const struct value *ids = value_get(value_get(kept, "ask"), "tool_call_ids");
+	const struct value *calls = value_get(kept, "answered_calls");
+	size_t answered = value_size(value_get(kept, "answers"));
+
+	if (value_is_nil(ids) && calls == NULL)
+		return NULL;
+	if (calls == NULL)
+		calls = value_empty_array();
+	while (value_size(calls) < answered)
+		calls = value_array_add(arena, calls, value_nil());
+	return value_array_add(arena, calls, ids != NULL ? ids : value_nil());
+}
+
 /* A call that asked itself: it runs again, with one answer more, if that is one. */
 static enum go
 take_answer(struct run *run, const struct value *kept, const struct value *answer,
@@ -255,6 +272,7 @@ take_answer(struct run *run, const struct value *kept, const struct value *answe
 		return run_fail(run, "ValueError",
 		    "resume: the answer to '%s' does not fit: %s", ask_id(kept), reason);
 	decided_event(run, kept, ask_id(kept), answer);
+	kept = value_map_with(arena, kept, "answered_calls", add_calls(arena, kept));
 	answers = value_array_add(
 	    arena, answers != NULL ? answers : value_empty_array(), answer);
 	kept = value_map_with(arena, kept, "answers", answers);

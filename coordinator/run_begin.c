@@ -8,7 +8,6 @@
 #include "model_wish.h"
 #include "nearest.h"
 #include "providers.h"
-#include "schema.h"
 #include "store_past.h"
 #include "suspects.h"
 
@@ -256,27 +255,13 @@ begin_update(struct run *run, const struct value *head, const struct value *opti
 	return go == GO_ON ? run_update(run, head, options) : go;
 }
 
-/* A context that is not what the agent says it must be. */
-static enum go
-check_context(struct run *run)
-{
-	const struct value *schema = run->agent->spec->context_schema;
-	const char *reason;
-
-	if (schema == NULL ||
-	    schema_check(run->arena, schema,
-		run->context != NULL ? run->context : value_empty_map(), &reason) == 0)
-		return GO_ON;
-	return run_fail(run, "ValueError", "context: %s", reason);
-}
-
 /* Where it begins, in a state that is loaded. */
 static enum go
 begin(struct run *run, const struct value *options, const struct value *head)
 {
 	if (value_has(options, "update")) /* which nobody has a context for */
 		return begin_update(run, head, options);
-	if (check_context(run) != GO_ON)
+	if (run_check_context(run) != GO_ON)
 		return GO_FAIL;
 	if (value_has(options, "command"))
 		return run_begin_command(run, head, value_get(options, "command"));
@@ -416,7 +401,7 @@ load(struct run *run, struct store_claim *claim)
 	/* Calls follow a commit: without one nobody has sent any. */
 	run->recovered = continues;
 	run->sent_before = record_value(run, "sent");
-	run->context = value_get(options, "context");
+	run_take_context(run, head, options);
 	run->stream = value_get_bool(options, "stream", false);
 	take_counts(run, options);
 	run->tenant = run_record_text(run, "tenant");

@@ -1,5 +1,5 @@
 /* run_call: a call of a run, sent and waited for. */
-#include "run.h"
+#include "run_round.h"
 
 #include <inttypes.h>
 #include <stdarg.h>

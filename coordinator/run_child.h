@@ -2,7 +2,7 @@
 #ifndef RUN_CHILD_H
 #define RUN_CHILD_H
 
-#include "run.h"
+#include "run_round.h"
 
 struct child {
 	const struct value

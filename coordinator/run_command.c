@@ -1,6 +1,6 @@
 /* run_command: what tool calls answered, as writes of the step and as the node to go on at. The
  * worker may be anybody's: what its commands must be is checked here (semantics.md 4.2.7). */
-#include "run.h"
+#include "run_round.h"
 
 #include <stdarg.h>
 #include <string.h>

@@ -1,5 +1,5 @@
 /* run_commit: what a run writes to Redis, and the events that go with it. */
-#include "run.h"
+#include "run_round.h"
 
 #include <inttypes.h>
 #include <string.h>
@@ -100,6 +100,7 @@ new_head(struct run *run, const char *status)
 		/* Its questions are its parent's: nobody answers them here. */
 		{ VALUE_TEXT("task"), recorded(run, "task") },
 		{ VALUE_TEXT("assistant"), recorded(run, "assistant") },
+		{ VALUE_TEXT("context"), run_context_left(run, status) },
 		{ VALUE_TEXT("ephemeral"),
 		    run->state != NULL ? state_ephemeral(run->state, arena) : NULL },
 		/* For who takes the run over; a run that ends leaves nothing of it. */

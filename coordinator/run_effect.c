@@ -5,7 +5,7 @@
  * same idempotency key. Before that goes out, the run's stored outcomes say that it will:
  * {lost: [...]} under the id of the first, so that whoever takes the run over neither sends
  * a third one nor takes one that nobody has sent for lost. */
-#include "run.h"
+#include "run_round.h"
 
 #include <string.h>
 

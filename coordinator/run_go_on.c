@@ -1,6 +1,6 @@
 /* run_go_on: a run that brings no input: it goes on where its thread stands, with an answer or without, once more from a checkpoint, or
  * at a node that a command names. */
-#include "run.h"
+#include "run_round.h"
 
 #include <string.h>
 

@@ -2,17 +2,18 @@
  * others are done, a model's call, a node hook. What it has so far is kept in the thread's
  * head, as `round`:
  *
- *	{<index>: {id, key, answers?, outcome | ask | (neither: to be sent), interrupt?,
+ *	{<index>: {id, key, answers?, answered_calls?, outcome | ask | (neither: to be sent), interrupt?,
  *		children?, held?, asks?, given?}, ...}
  *
  * id is the tool call's (or the node's name), key the idempotency key, ask {id, value, node,
  * tool_call_id?, tool_call_ids?, response_schema?} what is asked: by the call itself, when `interrupt` is true, else by us, since
- * the call's fate is unknown. answers are those to the call's interrupts so far, in order. children, held and
+ * the call's fate is unknown. answers are those to the call's interrupts so far, in order; answered_calls, where one was about
+ * calls, the tool_call_ids of each, or nil. children, held and
  * given are of the agents that the call has asked to do something (run_child.c); asks: [ask], what the one that
  * holds it up asks. The
  * run that resumes takes it from there: what has an outcome is not run again, what runs again
  * keeps its key under the new run's call id. */
-#include "run.h"
+#include "run_round.h"
 
 #include <stdio.h>
 
@@ -51,6 +52,7 @@ run_round_recall(struct run *run, size_t index, struct effect *effect)
 	ask = value_get(kept, "ask");
 	effect->call.key = value_get_text(kept, "key");
 	effect->answers = value_get(kept, "answers");
+	effect->answered_calls = value_get(kept, "answered_calls");
 	effect->children = value_get(kept, "children");
 	effect->held = value_get(kept, "held");
 	effect->given = value_get(kept, "given");
@@ -140,7 +142,8 @@ run_round_kept(struct run *run, const struct effect *effect, const struct value 
 	if (ask == NULL && effect->tool_call != NULL)
 		outcome = tool_calls_told(run, arena, effect->tool_call, outcome);
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
-	    value_str(arena, key), "answers", copy_of(arena, effect->answers), "children",
+	    value_str(arena, key), "answers", copy_of(arena, effect->answers),
+	    "answered_calls", copy_of(arena, effect->answered_calls), "children",
 	    ask != NULL ? copy_of(arena, effect->children) : NULL, "ask", ask,
 	    "interrupt", interrupt ? value_bool(true) : NULL, "outcome",
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);

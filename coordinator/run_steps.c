@@ -1,5 +1,5 @@
 /* run_steps: the node hooks and the model node of a superstep. */
-#include "run.h"
+#include "run_round.h"
 
 #include <string.h>
 
@@ -191,6 +191,19 @@ hook_stream(struct turn *turn, const struct value *value)
 		value_str(arena, turn->use->name), "value", value, NULL));
 }
 
+/* What a human has answered the hook, where the run goes on behind that. */
+static void
+recall_answers(struct run *run, struct interrupts *interrupts)
+{
+	struct effect effect;
+
+	if (run->round == NULL)
+		return;
+	effect = one_effect(run, "hook");
+	interrupts->answers = effect.answers;
+	interrupts->answered_calls = effect.answered_calls;
+}
+
 static enum go
 hook_node(
     struct run *run, const struct agent_profiles *profiles, struct step_result *result)
@@ -215,11 +228,11 @@ hook_node(
 		.streams = hook_streams,
 		.stream = hook_stream,
 		.arg = run,
-		.interrupts = { .answers = run->round != NULL
-					       ? one_effect(run, "hook").answers
-					       : NULL },
 	};
-	const struct value *update = chain_node_hook(&turn, node->hook);
+	const struct value *update;
+
+	recall_answers(run, &turn.interrupts);
+	update = chain_node_hook(&turn, node->hook);
 
 	if (turn.notes.count > 0)
 		result->notes = value_list_end(&turn.notes);

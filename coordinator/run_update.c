@@ -1,5 +1,5 @@
 /* run_update: a run that writes to its thread as if a node had, and does nothing else. */
-#include "run.h"
+#include "run_round.h"
 
 #include <string.h>
 
@@ -96,7 +96,8 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	    waits ? value_get(head, "round") : NULL, "written",
 	    waits ? run_round_written(run, arena, value_get(head, "round"), STATE_STORED)
 		  : NULL,
-	    "assistant", is_same ? value_get(head, "assistant") : NULL, NULL);
+	    "assistant", is_same ? value_get(head, "assistant") : NULL, "context",
+	    waits && is_same ? value_get(head, "context") : NULL, NULL);
 }
 
 /* The node that is meant: for GRAPH_START, which is none, the first one. */

@@ -7,7 +7,7 @@
 #ifndef TOOL_CALLS_H
 #define TOOL_CALLS_H
 
-#include "run.h"
+#include "run_round.h"
 
 struct tool_calls;
 

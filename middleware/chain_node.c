@@ -241,6 +241,16 @@ turn_interrupt_about(
 }
 
 const struct value *
+turn_answered_calls(const struct turn *turn)
+{
+	const struct interrupts *interrupts = &turn->interrupts;
+	const struct value *calls =
+	    value_at(interrupts->answered_calls, interrupts->taken);
+
+	return value_is(calls, VALUE_ARRAY) ? calls : NULL;
+}
+
+const struct value *
 turn_call_tool(struct turn *turn, const char *name, const struct value *args)
 {
 	const struct tool *tool = chain_find_tool(turn->use->type, name);

@@ -86,4 +86,8 @@ const struct value *turn_interrupt(struct turn *turn, const struct value *value)
 const struct value *turn_interrupt_about(
     struct turn *turn, const struct value *value, const struct value *about);
 
+/* Lends the ids of the calls that the question was about whose answer turn_interrupt takes next. NULL: it will ask, or that question
+ * named no calls. What it is about may depend on things that have changed since it was asked. */
+const struct value *turn_answered_calls(const struct turn *turn);
+
 #endif

@@ -20,7 +20,7 @@ static const char *const known_fields[] = { "agent", "input", "run", "thread", "
 	"tenant", "metadata", "webhook", "multitask", "checkpoint", "update", "as",
 	"copy_of", "ttl_ms", "ttl_action", "traceparent", "fingerprint", "assistant",
 	"interrupt_before", "interrupt_after", "command", "recursion_limit",
-	"max_concurrency" };
+	"max_concurrency", "assistant_context" };
 #define KNOWN_COUNT (sizeof known_fields / sizeof *known_fields)
 #define SHOWN_BYTES 64u /* of what was submitted */
 
@@ -340,6 +340,8 @@ take_options(
 	struct value_fields options = { .arena = arena };
 	const struct value *resume = take_json(arena, fields, "resume", submission);
 	const struct value *context = take_json(arena, fields, "context", submission);
+	const struct value *assistant_context =
+	    take_json(arena, fields, "assistant_context", submission);
 	const struct value *checkpoint = take_checkpoint(arena, fields, submission);
 	const char *stream = text_of(fields, "stream");
 
@@ -347,6 +349,8 @@ take_options(
 		value_fields_set(&options, "resume", resume);
 	if (context != NULL)
 		value_fields_set(&options, "context", context);
+	if (assistant_context != NULL)
+		value_fields_set(&options, "assistant_context", assistant_context);
 	if (checkpoint != NULL)
 		value_fields_set(&options, "checkpoint", checkpoint);
 	take_count(arena, fields, "recursion_limit", "steps", &options, submission);

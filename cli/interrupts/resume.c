@@ -26,6 +26,8 @@ static const struct setting table[] = {
 	    0 },
 	{ "run-id", SETTING_TEXT, SETTING(submit.run), NULL, 0, 0, NULL,
 	    "the id of the run that goes on (default: a fresh one)", 0 },
+	{ "context", SETTING_TEXT, SETTING(submit.context), NULL, 0, 0, NULL,
+	    "the run's static context as JSON, over that of the run that waits", 0 },
 	{ "deadline", SETTING_TEXT, SETTING(submit.options.deadline), NULL, 0, 0, NULL,
 	    "end it with an error when it takes longer, counted from its start", 0 },
 	{ "recursion-limit", SETTING_INTEGER, SETTING(submit.options.recursion_limit),
@@ -56,8 +58,9 @@ send_answer(struct session *session, const struct submit_settings *settings,
 	const char *run = settings->run != NULL ? settings->run : submit_run_id(arena);
 	const struct value *fields = value_map(arena, "agent", value_get(head, "agent"),
 	    "run", value_str(arena, run), "thread", value_str(arena, thread), "resume",
-	    value_str(arena, answer), "stream",
-	    settings->follow ? value_str(arena, "1") : NULL, NULL);
+	    value_str(arena, answer), "context",
+	    settings->context != NULL ? value_str(arena, settings->context) : NULL,
+	    "stream", settings->follow ? value_str(arena, "1") : NULL, NULL);
 
 	return submit_entry(
 	    session, settings, run, thread, value_map_merge(arena, fields, options));
@@ -79,7 +82,8 @@ run_resume(struct session *session, const void *arg, const char *const *rest)
 		return STATUS_USAGE;
 	}
 	options = submit_options_fields(arena, &settings->submit.options);
-	if (options == NULL || !submit_check_id("--run-id", settings->submit.run))
+	if (options == NULL || !submit_check_id("--run-id", settings->submit.run) ||
+	    !submit_check_json(arena, "context", settings->submit.context))
 		return STATUS_USAGE;
 	if (session_store(session) == NULL)
 		return STATUS_UNREACHABLE;

@@ -72,8 +72,9 @@ find_version(struct session *session, const char *run, const struct value *recor
 static const struct value *
 options_behind(struct arena *arena, const struct value *record)
 {
-	static const char *const kept[] = { "context", "stream", "interrupt_before",
-		"interrupt_after", "recursion_limit", "max_concurrency" };
+	static const char *const kept[] = { "context", "assistant_context", "stream",
+		"interrupt_before", "interrupt_after", "recursion_limit",
+		"max_concurrency" };
 	const struct value *options = value_get(record, "options");
 	struct value_fields fields = { .arena = arena };
 	size_t i;

@@ -66,6 +66,7 @@ struct reading {
 	const struct run_place *place;
 	struct run_body *read;
 	struct value_fields fields;
+	bool goes_on; /* it brings no input */
 	const char *error;
 };
 
@@ -255,6 +256,7 @@ read_task(struct reading *reading)
 	 * and send what they have of the state besides. */
 	if (value_is(command, VALUE_MAP) && value_size(command) == 0)
 		command = NULL;
+	reading->goes_on = command != NULL || input == NULL;
 	if (command != NULL) {
 		read_command(reading, command, checkpoint);
 	} else if (input != NULL) {
@@ -275,7 +277,7 @@ old_context(struct reading *reading)
 	    need_map(reading, "config.configurable", value_get(config, "configurable")));
 }
 
-/* Over the assistant's. */
+/* Over the assistant's: here, or, where a run that goes on has what the thread has kept between the two, where that is known. */
 static void
 read_context(struct reading *reading)
 {
@@ -284,7 +286,9 @@ read_context(struct reading *reading)
 					  ? get_map(reading, "context")
 					  : old_context(reading);
 
-	if (assistant != NULL)
+	if (assistant != NULL && reading->goes_on && value_size(assistant->context) > 0)
+		set_json(reading, "assistant_context", assistant->context);
+	else if (assistant != NULL)
 		context = value_map_merge(reading->arena, assistant->context, context);
 	if (value_size(context) > 0)
 		set_json(reading, "context", context);

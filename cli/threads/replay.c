@@ -19,6 +19,10 @@ static const struct setting table[] = {
 	    "the version to begin at, as `flotilla history` shows it (default: the "
 	    "newest)",
 	    0 },
+	{ "context", SETTING_TEXT, SETTING(submit.context), NULL, 0, 0, NULL,
+	    "the run's static context as JSON, over that of a run that waits or failed "
+	    "there",
+	    0 },
 	{ "run-id", SETTING_TEXT, SETTING(submit.run), NULL, 0, 0, NULL,
 	    "the run's id; submitting the same id twice runs once (default: a fresh one)",
 	    0 },
@@ -38,7 +42,9 @@ run_replay(struct session *session, const void *given, const char *const *rest)
 	struct store_past past = { 0 };
 	enum status status = find_argument(thread, "THREAD");
 
-	if (status == STATUS_OK && !submit_check_id("--run-id", settings->submit.run))
+	if (status == STATUS_OK &&
+	    (!submit_check_id("--run-id", settings->submit.run) ||
+		!submit_check_json(arena, "context", settings->submit.context)))
 		status = STATUS_USAGE;
 	if (status == STATUS_OK)
 		status = find_checkpoint(session, thread, settings->at, &past);
@@ -48,8 +54,11 @@ run_replay(struct session *session, const void *given, const char *const *rest)
 	return submit_entry(session, &settings->submit, run, thread,
 	    value_map(arena, "agent", value_get(past.head, "agent"), "run",
 		value_str(arena, run), "thread", value_str(arena, thread), "checkpoint",
-		submit_version(arena, (int64_t)past.version), "stream",
-		settings->submit.follow ? value_str(arena, "1") : NULL, NULL));
+		submit_version(arena, (int64_t)past.version), "context",
+		settings->submit.context != NULL
+		    ? value_str(arena, settings->submit.context)
+		    : NULL,
+		"stream", settings->submit.follow ? value_str(arena, "1") : NULL, NULL));
 }
 
 const struct command command_replay = {

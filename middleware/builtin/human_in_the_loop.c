@@ -101,20 +101,23 @@ call_of(const struct batch *batch, const struct value *tool_call)
 	};
 }
 
+/* Those that the answer is about, where there is one: whatever `when` says of them by now, a human has decided them. */
 static const struct value *
 select_calls(const struct batch *batch)
 {
 	struct arena *arena = turn_arena(batch->turn);
 	const struct value *pending =
 	    chat_pending_calls(arena, turn_messages(batch->turn));
+	const struct value *decided = turn_answered_calls(batch->turn);
 	struct value_list list = { .arena = arena };
 	size_t i;
 
 	for (i = 0; i < value_size(pending); i++) {
 		struct hitl_call call = call_of(batch, pending->items[i]);
-		const char *failed;
+		const char *id = value_get_text(pending->items[i], "id"), *failed = NULL;
 
-		if (!hitl_wants(&call, &failed))
+		if (decided != NULL && id != NULL ? !value_contains(decided, id)
+						  : !hitl_wants(&call, &failed))
 			continue;
 		if (failed != NULL)
 			turn_note(batch->turn,

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "../../cli/asks.h"
-#include "../../coordinator/run.h"
+#include "../../coordinator/run_round.h"
 #include "submission.h"
 #include "bounds.h"
 #include "bytes.h"

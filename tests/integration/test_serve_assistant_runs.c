@@ -37,6 +37,25 @@ START_TEST(its_runs_have_its_context)
 }
 END_TEST
 
+/* What a run was told lies over its assistant's, also for who goes on with it and says less. */
+START_TEST(who_goes_on_has_what_was_said)
+{
+	const char *id = ab_create("'context': {'tone': 'dry', 'n': 1, 'm': 1}");
+	const char *body = arena_printf(fleet->arena, "{'assistant_id': '%s', %s}", id,
+	    "'input': null, 'context': {'m': 3}");
+
+	ab_ask("POST", "/threads/kept/runs/wait",
+	    arena_printf(fleet->arena,
+		"{'assistant_id': '%s', " HI ", 'if_not_exists': 'create', 'context': "
+		"{'n': 2}, 'interrupt_before': ['model']}",
+		id),
+	    200);
+	ck_assert_str_eq(
+	    serve_last_text(ab_ask("POST", "/threads/kept/runs/wait", body, 200)),
+	    "dry 2");
+}
+END_TEST
+
 static const char *
 fault_of(const char *id, const char *keys)
 {
@@ -336,6 +355,7 @@ void
 ab_add_runs(TCase *tcase)
 {
 	tcase_add_test(tcase, its_runs_have_its_context);
+	tcase_add_test(tcase, who_goes_on_has_what_was_said);
 	tcase_add_test(tcase, its_runs_have_its_limit);
 	tcase_add_test(tcase, runs_and_threads_say_whose_they_are);
 	tcase_add_test(tcase, streams_say_whose_they_are);

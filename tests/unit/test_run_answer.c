@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* Interface under test */
-#include "../../coordinator/run.h"
+#include "../../coordinator/run_round.h"
 
 TCase *tcase_run_answer(void);
 

@@ -1,0 +1,193 @@
+/* The context of a run that waits or has failed, and of whoever goes on with it: what it was told is not asked for again. */
+#include <check.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "ask_bench.h"
+#include "cli.h"
+#include "json.h"
+#include "literal.h"
+
+TCase *tcase_context(void);
+
+/* limited: asks about texts that are longer than its context lets them be, of three rounds; the tool of the second takes its time.
+ * spent: asks by what its state says. failing: its tool ends the run. */
+static const char agents[] =
+    "name: limited\n"
+    "model: scripted:m\n"
+    "tools: [note, linger]\n"
+    "context: {properties: {limit: {type: integer}}, required: [limit]}\n"
+    "middleware:\n"
+    "  - human_in_the_loop:\n"
+    "      interrupt_on:\n"
+    "        note:\n"
+    "          allowed_decisions: [approve, reject]\n"
+    "          when: '#args.text > context.limit'\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls:\n"
+    "        - {id: a, name: note, args: {text: one}}\n"
+    "        - {id: b, name: note, args: {text: three}}\n"
+    "    - tool_calls: [{id: c, name: linger, args: {}}]\n"
+    "    - tool_calls:\n"
+    "        - {id: d, name: note, args: {text: two}}\n"
+    "        - {id: e, name: note, args: {text: seven}}\n"
+    "    - content: All is done.\n"
+    "---\n"
+    "name: spent\n"
+    "model: scripted:m\n"
+    "tools: [note]\n"
+    "state: {spent: {type: integer, default: 0}}\n"
+    "middleware:\n"
+    "  - human_in_the_loop:\n"
+    "      interrupt_on:\n"
+    "        note: {allowed_decisions: [approve, reject], when: state.spent > 0}\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: note, args: {text: bought}}]\n"
+    "    - content: All is done.\n"
+    "---\n"
+    "name: failing\n"
+    "model: scripted:m\n"
+    "tools: [break]\n"
+    "tool_errors: raise\n"
+    "context: {properties: {user: {type: string}}, required: [user]}\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: break, args: {}}]\n"
+    "    - content: All is done.\n";
+
+#define WORDS_MAX 12
+
+static struct said
+run_words(struct scene *scene, const char *const *words)
+{
+	const struct cli cli = { .program = kit_program(scene->kit, "flotilla"),
+		.arena = scene->arena };
+	const char *argv[WORDS_MAX + 3];
+	size_t count = 0;
+
+	for (; words[count] != NULL; count++)
+		argv[count] = words[count];
+	argv[count++] = "--redis";
+	argv[count++] = kit_redis(scene->kit);
+	argv[count] = NULL;
+	return cli_run(&cli, NULL, argv);
+}
+#define RUN(scene, ...) run_words(scene, (const char *const[]){ __VA_ARGS__, NULL })
+
+static void
+check_said(const struct said *said, int status, const char *text)
+{
+	ck_assert_msg(said->status == status && (strstr(said->out, text) != NULL ||
+						    strstr(said->err, text) != NULL),
+	    "%d: %s%s", said->status, said->out, said->err);
+}
+
+static void
+check_asked(struct scene *scene, const char *run, const char *text)
+{
+	const struct value *record = ask_wait_end(scene, run, "t");
+	const struct value *asked =
+	    value_get(value_get(ask_interrupt_of(record, 0), "value"), "action_requests");
+
+	ask_check_status(scene, record, "interrupted");
+	ck_assert_uint_eq(value_size(asked), 1);
+	ck_assert_str_eq(
+	    value_get_text(value_get(value_at(asked, 0), "args"), "text"), text);
+}
+
+/* --- who answers ---------------------------------------------------------------------------- */
+
+/* Also whoever takes over the run that goes on. */
+static void
+play_limited(struct scene *scene)
+{
+	struct said said = RUN(scene, "submit", "limited", "go", "--thread", "t",
+	    "--run-id", "r1", "--context", "{\"limit\": 3}", "--wait");
+
+	ck_assert_int_eq(said.status, 5);
+	check_asked(scene, "r1", "three");
+	ask_put(scene->hold);
+	said = RUN(scene, "approve", "t", "--run-id", "r2");
+	ck_assert_int_eq(said.status, 0);
+	ask_wait_lines(scene, "linger", 1);
+	kit_kill(scene->kit, KIT_COORDINATOR, 0);
+	kit_start(scene->kit, KIT_COORDINATOR, 0);
+	ck_assert_int_eq(unlink(scene->hold), 0);
+	check_asked(scene, "r2", "seven");
+	said = RUN(scene, "resume", "t", "{\"decisions\": [{\"type\": \"reject\"}]}",
+	    "--context", "{\"limit\": 9}", "--run-id", "r3", "--wait");
+	check_said(&said, 0, "All is done.");
+	ck_assert_uint_eq(ask_lines_of(scene, "three").count, 1);
+	ck_assert_uint_eq(ask_lines_of(scene, "two").count, 1);
+	ck_assert_uint_eq(ask_lines_of(scene, "seven").count, 0);
+	/* A thread on which nothing waits has none. */
+	ck_assert_ptr_null(
+	    value_get(value_get(ask_state_of(scene, "t"), "head"), "context"));
+	said = RUN(scene, "submit", "limited", "go", "--thread", "t", "--wait");
+	check_said(&said, 1, "context");
+}
+
+START_TEST(who_answers_need_not_know_it)
+{
+	ask_act_with(play_limited, agents);
+}
+END_TEST
+
+/* What is asked was about the call; by when it is answered nobody would ask. */
+static void
+play_spent(struct scene *scene)
+{
+	struct said said;
+
+	ask_check_status(scene,
+	    ask_run(scene, "spent", "r1", "t", "input",
+		"{\"messages\": \"hi\", \"spent\": 1}"),
+	    "interrupted");
+	said = RUN(scene, "update", "t", "{\"spent\": 0}", "--as", "model");
+	ck_assert_msg(said.status == 0, "%s%s", said.out, said.err);
+	said = RUN(scene, "reject", "t", "--wait");
+	check_said(&said, 0, "All is done.");
+	ck_assert_uint_eq(ask_lines_of(scene, "bought").count, 0);
+}
+
+START_TEST(what_was_rejected_does_not_run_whatever_has_changed)
+{
+	ask_act_with(play_spent, agents);
+}
+END_TEST
+
+/* --- behind a failure ------------------------------------------------------------------------ */
+
+static void
+play_failing(struct scene *scene)
+{
+	struct said said;
+
+	ask_put(scene->broken);
+	said = RUN(scene, "submit", "failing", "go", "--thread", "t", "--run-id", "r1",
+	    "--context", "{\"user\": \"ann\"}", "--wait");
+	check_said(&said, 1, "it is broken");
+	ck_assert_int_eq(unlink(scene->broken), 0);
+	ask_go_on(scene, "failing", "r2", "success");
+}
+
+START_TEST(who_goes_on_behind_a_failure_has_it)
+{
+	ask_act_with(play_failing, agents);
+}
+END_TEST
+
+TCase *
+tcase_context(void)
+{
+	TCase *tcase = tcase_create("context");
+
+	tcase_set_timeout(tcase, 120);
+	tcase_add_test(tcase, who_answers_need_not_know_it);
+	tcase_add_test(tcase, what_was_rejected_does_not_run_whatever_has_changed);
+	tcase_add_test(tcase, who_goes_on_behind_a_failure_has_it);
+	return tcase;
+}
