@@ -193,6 +193,37 @@ ask_restart_everything(struct scene *scene)
 
 /* --- runs --------------------------------------------------------------------------- */
 
+struct cli
+ask_command_line(struct scene *scene)
+{
+	return (struct cli){ .program = kit_program(scene->kit, "flotilla"),
+		.arena = scene->arena };
+}
+
+void
+ask_with_fleet(struct scene *scene, const char *const *words, const char **argv)
+{
+	size_t count = 0;
+
+	for (; words[count] != NULL; count++) {
+		ck_assert_uint_lt(count, ASK_WORDS_MAX);
+		argv[count] = words[count];
+	}
+	argv[count++] = "--redis";
+	argv[count++] = kit_redis(scene->kit);
+	argv[count] = NULL;
+}
+
+struct said
+ask_flotilla(struct scene *scene, const char *const *words)
+{
+	const struct cli cli = ask_command_line(scene);
+	const char *argv[ASK_WORDS_MAX + 3];
+
+	ask_with_fleet(scene, words, argv);
+	return cli_run(&cli, NULL, argv);
+}
+
 void
 ask_submit(struct scene *scene, const char *agent, const char *run, const char *thread,
     const char *what, const char *text)

@@ -5,6 +5,7 @@
 
 #include <sys/types.h>
 
+#include "cli.h"
 #include "fleet_client.h"
 #include "fleet_kit.h"
 
@@ -34,6 +35,15 @@ extern const char *const ask_places[ASK_PLACES];
 
 /* Kills every process, Redis too, and starts them all. */
 void ask_restart_everything(struct scene *scene);
+
+/* `flotilla` on this fleet, as a user runs it. */
+struct cli ask_command_line(struct scene *scene);
+/* Its words (NULL-ended, ASK_WORDS_MAX at most) and this fleet's, into argv of ASK_WORDS_MAX + 3. */
+#define ASK_WORDS_MAX 12u
+void ask_with_fleet(struct scene *scene, const char *const *words, const char **argv);
+struct said ask_flotilla(struct scene *scene, const char *const *words);
+#define ASK_FLOTILLA(scene, ...)                                                         \
+	ask_flotilla(scene, (const char *const[]){ __VA_ARGS__, NULL })
 
 /* Submits a run of agent with a field `what`, input or resume, of JSON. */
 void ask_submit(struct scene *scene, const char *agent, const char *run,

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "ask_bench.h"
-#include "cli.h"
 #include "json.h"
 #include "literal.h"
 #include "store_fleet.h"
@@ -82,46 +81,14 @@ act(void (*play)(struct scene *scene))
 	ask_act_with(play, agents);
 }
 
-#define WORDS_MAX 10
-
-static struct cli
-command_line(struct scene *scene)
-{
-	return (struct cli){ .program = kit_program(scene->kit, "flotilla"),
-		.arena = scene->arena };
-}
-
-/* `flotilla WORDS` on this fleet. */
-static size_t
-fleet_words(struct scene *scene, const char *const *words, const char **argv)
-{
-	size_t count = 0;
-
-	for (; words[count] != NULL; count++)
-		argv[count] = words[count];
-	argv[count++] = "--redis";
-	argv[count++] = kit_redis(scene->kit);
-	argv[count] = NULL;
-	return count;
-}
-
-static struct said
-run_words(struct scene *scene, const char *const *words)
-{
-	const struct cli cli = command_line(scene);
-	const char *argv[WORDS_MAX + 3];
-
-	fleet_words(scene, words, argv);
-	return cli_run(&cli, NULL, argv);
-}
-#define RUN(scene, ...) run_words(scene, (const char *const[]){ __VA_ARGS__, NULL })
+#define RUN(scene, ...) ASK_FLOTILLA(scene, __VA_ARGS__)
 
 /* --- what waits, and how it is answered ------------------------------------------------ */
 
 struct line {
 	int status;
 	const char *says;
-	const char *words[WORDS_MAX];
+	const char *words[ASK_WORDS_MAX + 1];
 };
 
 static void
@@ -130,7 +97,7 @@ play_lines(struct scene *scene, const struct line *lines, size_t count)
 	size_t i;
 
 	for (i = 0; i < count; i++) {
-		struct said said = run_words(scene, lines[i].words);
+		struct said said = ask_flotilla(scene, lines[i].words);
 
 		ck_assert_msg(said.status == lines[i].status &&
 				  (strstr(said.err, lines[i].says) != NULL ||
@@ -331,19 +298,19 @@ both_wait(void *arg)
 static void
 play_both(struct scene *scene)
 {
-	const struct cli cli = command_line(scene);
+	const struct cli cli = ask_command_line(scene);
 	static const char *const yes[] = { "approve", "t", "--wait", NULL },
 				 *const no[] = { "reject", "t", "--wait", NULL };
-	const char *argv[WORDS_MAX + 3];
+	const char *argv[ASK_WORDS_MAX + 3];
 	struct cli_job *one, *other;
 	struct said said[2];
 	bool approved;
 
 	ask_run(scene, "reviewed", "r1", "t", "input", "\"hi\"");
 	kit_stop(scene->kit, KIT_COORDINATOR, 0);
-	fleet_words(scene, yes, argv);
+	ask_with_fleet(scene, yes, argv);
 	one = cli_start(&cli, NULL, argv);
-	fleet_words(scene, no, argv);
+	ask_with_fleet(scene, no, argv);
 	other = cli_start(&cli, NULL, argv);
 	ck_assert(client_wait(scene->client, both_wait, scene, 60000));
 	kit_start(scene->kit, KIT_COORDINATOR, 0);

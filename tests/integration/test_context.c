@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include "ask_bench.h"
-#include "cli.h"
 #include "json.h"
 #include "literal.h"
 
@@ -58,24 +57,7 @@ static const char agents[] =
     "    - tool_calls: [{id: a, name: break, args: {}}]\n"
     "    - content: All is done.\n";
 
-#define WORDS_MAX 12
-
-static struct said
-run_words(struct scene *scene, const char *const *words)
-{
-	const struct cli cli = { .program = kit_program(scene->kit, "flotilla"),
-		.arena = scene->arena };
-	const char *argv[WORDS_MAX + 3];
-	size_t count = 0;
-
-	for (; words[count] != NULL; count++)
-		argv[count] = words[count];
-	argv[count++] = "--redis";
-	argv[count++] = kit_redis(scene->kit);
-	argv[count] = NULL;
-	return cli_run(&cli, NULL, argv);
-}
-#define RUN(scene, ...) run_words(scene, (const char *const[]){ __VA_ARGS__, NULL })
+#define RUN(scene, ...) ASK_FLOTILLA(scene, __VA_ARGS__)
 
 static void
 check_said(const struct said *said, int status, const char *text)
