@@ -13,7 +13,7 @@
 	"status values interrupts"
 #define SELECT_STATE                                                                     \
 	"values values.* next tasks checkpoint metadata created_at parent_checkpoint "   \
-	"interrupts"
+	"interrupts checkpoint_id parent_checkpoint_id"
 #define SELECT_RUN                                                                       \
 	"run_id thread_id assistant_id created_at updated_at status metadata kwargs "    \
 	"multitask_strategy cancel_reason"

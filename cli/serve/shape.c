@@ -298,6 +298,24 @@ list_of(struct arena *arena, const struct value *item)
 	return value_array_add(arena, value_empty_array(), item);
 }
 
+/* The id of a state's checkpoint, of that name; nil where it has none. */
+static const struct value *
+id_of(const struct value *state, const char *checkpoint)
+{
+	const struct value *id = value_get(value_get(state, checkpoint), "checkpoint_id");
+
+	return id != NULL ? id : value_nil();
+}
+
+/* A state with the ids of its checkpoints beside them: LangGraph calls that deprecated, and its pages read them there. */
+static const struct value *
+with_ids(struct arena *arena, const struct value *state)
+{
+	return value_map_merge(arena, state,
+	    value_map(arena, "checkpoint_id", id_of(state, "checkpoint"),
+		"parent_checkpoint_id", id_of(state, "parent_checkpoint"), NULL));
+}
+
 const struct value *
 shape_state(struct arena *arena, const struct value *thread,
     const struct value *checkpoint, const struct value *values, const struct value *asks)
@@ -311,13 +329,14 @@ shape_state(struct arena *arena, const struct value *thread,
 		interrupts = shape_interrupts(arena, asks);
 		tasks = list_of(arena, task_of(arena, thread, node, interrupts));
 	}
-	return value_map(arena, "values", values, "next", next, "tasks", tasks,
-	    "interrupts", interrupts, "metadata", describe(arena, thread, checkpoint),
-	    "created_at", shape_time(arena, value_get_int(checkpoint, "at", 0)),
-	    "checkpoint",
-	    shape_checkpoint(arena, name, value_get_int(checkpoint, "version", 0)),
-	    "parent_checkpoint",
-	    shape_checkpoint(arena, name, value_get_int(checkpoint, "parent", 0)), NULL);
+	return with_ids(arena,
+	    value_map(arena, "values", values, "next", next, "tasks", tasks, "interrupts",
+		interrupts, "metadata", describe(arena, thread, checkpoint), "created_at",
+		shape_time(arena, value_get_int(checkpoint, "at", 0)), "checkpoint",
+		shape_checkpoint(arena, name, value_get_int(checkpoint, "version", 0)),
+		"parent_checkpoint",
+		shape_checkpoint(arena, name, value_get_int(checkpoint, "parent", 0)),
+		NULL));
 }
 
 const struct value *
@@ -328,21 +347,24 @@ shape_first_state(
 	    value_str(arena, "input"), "step", value_int(arena, -1), "parents",
 	    value_empty_map(), "thread_id", value_get(thread, "thread"), NULL);
 
-	return value_map(arena, "values", values, "next",
-	    list_of(arena, value_str(arena, "__start__")), "tasks", value_empty_array(),
-	    "interrupts", value_empty_array(), "metadata", metadata, "created_at",
-	    shape_time(arena, value_get_int(thread, "created", 0)), "checkpoint",
-	    shape_checkpoint(arena, value_get_text(thread, "thread"), 0),
-	    "parent_checkpoint", value_nil(), NULL);
+	return with_ids(arena,
+	    value_map(arena, "values", values, "next",
+		list_of(arena, value_str(arena, "__start__")), "tasks",
+		value_empty_array(), "interrupts", value_empty_array(), "metadata",
+		metadata, "created_at",
+		shape_time(arena, value_get_int(thread, "created", 0)), "checkpoint",
+		shape_checkpoint(arena, value_get_text(thread, "thread"), 0),
+		"parent_checkpoint", value_nil(), NULL));
 }
 
 const struct value *
 shape_no_state(struct arena *arena)
 {
-	return value_map(arena, "values", value_empty_map(), "next", value_empty_array(),
-	    "tasks", value_empty_array(), "interrupts", value_empty_array(), "metadata",
-	    value_empty_map(), "created_at", value_nil(), "checkpoint", value_nil(),
-	    "parent_checkpoint", value_nil(), NULL);
+	return with_ids(arena,
+	    value_map(arena, "values", value_empty_map(), "next", value_empty_array(),
+		"tasks", value_empty_array(), "interrupts", value_empty_array(),
+		"metadata", value_empty_map(), "created_at", value_nil(), "checkpoint",
+		value_nil(), "parent_checkpoint", value_nil(), NULL));
 }
 
 /* --- assistants --------------------------------------------------------------------------- */

@@ -63,21 +63,23 @@ node_of(struct call *call, int64_t version)
 	return node != NULL ? node : GRAPH_START;
 }
 
+/* Clients go on from there by one of the three: the SDK for JavaScript knows the second alone. */
 static void
 reply_version(struct call *call)
 {
-	const struct value *last = NULL;
+	const struct value *last = NULL, *checkpoint;
 	enum store_status status = store_last_checkpoint(
 	    api_store(call->api), call->arena, call->params[0], &last);
 
-	if (status == STORE_OK)
-		reply(call, 200,
-		    value_map(call->arena, "checkpoint",
-			shape_checkpoint(call->arena, call->params[0],
-			    value_get_int(last, "version", 0)),
-			NULL));
-	else
+	if (status != STORE_OK) {
 		reply_failed(call, status, "such thread");
+		return;
+	}
+	checkpoint = shape_checkpoint(
+	    call->arena, call->params[0], value_get_int(last, "version", 0));
+	reply(call, 200,
+	    value_map(call->arena, "checkpoint", checkpoint, "configurable", checkpoint,
+		"checkpoint_id", value_get(checkpoint, "checkpoint_id"), NULL));
 }
 
 /* Whether the tenant may write that. Returns false after answering. */

@@ -250,7 +250,8 @@ START_TEST(a_threads_past_can_be_seen)
 
 	ck_assert_value(fleet->arena, serve_get(serve_text("%s/state", path), 200),
 	    "{'values': {}, 'next': [], 'tasks': [], 'interrupts': [], 'metadata': {}, "
-	    "'created_at': null, 'checkpoint': null, 'parent_checkpoint': null}");
+	    "'created_at': null, 'checkpoint': null, 'parent_checkpoint': null, "
+	    "'checkpoint_id': null, 'parent_checkpoint_id': null}");
 	ck_assert_uint_eq(value_size(serve_get(serve_text("%s/history", path), 200)), 0);
 	serve_run_end(id, serve_run(id, "quick", ""));
 	serve_run_end(id, serve_run(id, "quick", ""));
@@ -342,6 +343,31 @@ START_TEST(a_state_is_changed_and_gone_back_to)
 	    serve_text("%s/state", path), "{'values': {}, 'checkpoint_id': 'x'}", 422);
 	serve_post(
 	    serve_text("%s/state", path), "{'values': {}, 'as_node': 'nowhere'}", 422);
+}
+END_TEST
+
+/* The steps of LangGraph's page on time travel. */
+START_TEST(a_past_is_changed_and_run_from)
+{
+	const char *id = serve_thread(), *path = serve_text("/threads/%s", id);
+	const struct value *past, *changed, *values;
+
+	serve_run_end(id, serve_run(id, "quick", ""));
+	past = value_at(
+	    serve_get(serve_text("%s/history?select=checkpoint_id", path), 200), 1);
+	changed = serve_post(serve_text("%s/state", path),
+	    serve_text("{'values': {'messages': [{'role': 'user', 'content': 'Bye'}]}, "
+		       "'checkpoint_id': '%s'}",
+		value_get_text(past, "checkpoint_id")),
+	    200);
+	ck_assert(value_equal(
+	    value_get(changed, "configurable"), value_get(changed, "checkpoint")));
+	values = serve_post(serve_text("%s/runs/wait", path),
+	    serve_text("{'assistant_id': 'quick', 'input': null, 'checkpoint_id': '%s'}",
+		value_get_text(changed, "checkpoint_id")),
+	    200);
+	ck_assert_str_eq(serve_last_text(values), "First.");
+	ck_assert_uint_eq(value_size(value_get(values, "messages")), 3);
 }
 END_TEST
 
@@ -463,6 +489,7 @@ tcase_serve_threads(void)
 	tcase_add_test(tcase, a_threads_past_can_be_seen);
 	tcase_add_loop_test(tcase, before_has_three_forms, 0, COUNT(befores));
 	tcase_add_test(tcase, a_state_is_changed_and_gone_back_to);
+	tcase_add_test(tcase, a_past_is_changed_and_run_from);
 	tcase_add_test(tcase, agents_are_assistants);
 	tcase_add_test(tcase, memory_is_put_found_and_deleted);
 	return tcase;

@@ -1,4 +1,4 @@
-// Parts of sdk.mjs: what the modes `events` and `tools` tell of a run, and what is left of one that was rolled back.
+// Parts of sdk.mjs: what the modes `events` and `tools` tell of a run, what is left of one that was rolled back, and a past that is gone back to.
 import assert from "node:assert/strict";
 import { collect, collectUntil, events, texts, textsOf } from "./sdk_kit.mjs";
 
@@ -83,5 +83,23 @@ export const told = (client, input) => ({
 		assert.deepEqual(shown(await collectUntil(live, isOne)), [last.run_id]);
 		const rest = await collectUntil(client.threads.joinStream(thread, { lastEventId: `${slow.run_id}/1` }), isOne);
 		assert.deepEqual(shown(rest), [last.run_id]);
+	},
+
+	// The steps of LangGraph's page on time travel, and the same by what the types of the SDK say that an update is answered by.
+	async travel() {
+		const { thread_id: thread } = await client.threads.create();
+		await client.runs.wait(thread, "quick", { input });
+		const states = await client.threads.getHistory(thread);
+		const values = { messages: [{ role: "user", content: "Bye" }] };
+		const change = () => client.threads.updateState(thread, { values, checkpointId: states[1]["checkpoint_id"] });
+		const changed = await change();
+		const said = await client.runs.wait(thread, "quick", { input: null, checkpointId: changed["checkpoint_id"] });
+		assert.deepEqual(said.messages.map(({ content }) => content), ["Hi", "Bye", "First."]);
+		const { configurable } = await change();
+		await client.runs.wait(thread, "quick", { input: null, config: { configurable } });
+		const [last, before] = await client.threads.getHistory(thread);
+		assert.deepEqual(last.values.messages.map(({ content }) => content), ["Hi", "Bye", "First."]);
+		assert.deepEqual([last.parent_checkpoint_id, before.parent_checkpoint_id], [before.checkpoint_id, configurable.checkpoint_id]);
+		assert.deepEqual(await client.threads.getState(thread, before.checkpoint_id), before);
 	},
 });

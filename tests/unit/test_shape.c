@@ -248,7 +248,8 @@ START_TEST(a_thread_without_a_checkpoint_has_an_empty_state)
 {
 	ck_assert_value(arena, shape_no_state(arena),
 	    "{'values': {}, 'next': [], 'tasks': [], 'interrupts': [], 'metadata': {}, "
-	    "'created_at': null, 'checkpoint': null, 'parent_checkpoint': null}");
+	    "'created_at': null, 'checkpoint': null, 'parent_checkpoint': null, "
+	    "'checkpoint_id': null, 'parent_checkpoint_id': null}");
 }
 END_TEST
 
@@ -261,7 +262,8 @@ END_TEST
 	"'2026-01-01T00:00:00.000Z', 'checkpoint': {'thread_id': 't', "                  \
 	"'checkpoint_ns': '', 'checkpoint_id': '3', 'checkpoint_map': null}, "           \
 	"'parent_checkpoint': {'thread_id': 't', 'checkpoint_ns': '', "                  \
-	"'checkpoint_id': '2', 'checkpoint_map': null}"
+	"'checkpoint_id': '2', 'checkpoint_map': null}, 'checkpoint_id': '3', "          \
+	"'parent_checkpoint_id': '2'"
 
 START_TEST(a_state_that_waits_says_for_what)
 {
@@ -301,6 +303,7 @@ START_TEST(the_first_state_is_the_empty_thread)
 
 	ck_assert_str_eq(
 	    value_get_text(value_get(state, "parent_checkpoint"), "checkpoint_id"), "0");
+	ck_assert_str_eq(value_get_text(state, "parent_checkpoint_id"), "0");
 	ck_assert_value(arena,
 	    shape_first_state(arena,
 		literal(arena, "{'thread': 't', 'created': 1767225600000}"),
@@ -310,7 +313,8 @@ START_TEST(the_first_state_is_the_empty_thread)
 	    "{}, 'thread_id': 't'}, 'created_at': '2026-01-01T00:00:00.000Z', "
 	    "'checkpoint': "
 	    "{'thread_id': 't', 'checkpoint_ns': '', 'checkpoint_id': '0', "
-	    "'checkpoint_map': null}, 'parent_checkpoint': null}");
+	    "'checkpoint_map': null}, 'parent_checkpoint': null, 'checkpoint_id': '0', "
+	    "'parent_checkpoint_id': null}");
 }
 END_TEST
 
