@@ -5,6 +5,7 @@
 #include "chat.h"
 #include "field.h"
 #include "nearest.h"
+#include "openai_calls.h"
 #include "pointer.h"
 #include "utf8.h"
 
@@ -60,7 +61,8 @@ reply_unknown(
 	    near == NULL ? "" : arena_printf(call->arena, "; did you mean '%s'?", near));
 }
 
-/* Whether one field is there, and takes value. */
+/* Whether one field is there, and takes value. Who takes the submission converts calls of OpenAI's form; here it is only seen what
+ * comes of that. */
 static bool
 fits(struct call *call, const struct blueprint *read, const char *name,
     const struct value *value, const char *where)
@@ -70,7 +72,8 @@ fits(struct call *call, const struct blueprint *read, const char *name,
 
 	if (strcmp(name, "messages") == 0) {
 		if (!value_is_nil(value) &&
-		    chat_normalise(call->arena, value, &error) == NULL)
+		    chat_normalise(
+			call->arena, openai_calls(call->arena, value), &error) == NULL)
 			reply_error(call, 422, "%s: %s", where, error);
 	} else if (field == NULL && !blueprint_is_common(name)) {
 		reply_unknown(call, read, name, where);

@@ -4,6 +4,7 @@
 
 #include "has.h"
 #include "json.h"
+#include "literal.h"
 #include "story_bench.h"
 
 TCase *tcase_serve_command(void);
@@ -84,6 +85,28 @@ START_TEST(its_stream_shows_what_it_does)
 }
 END_TEST
 
+/* What an input may have, an update may as well. */
+START_TEST(calls_may_have_openais_form)
+{
+	const char *id = serve_thread();
+	const struct value *messages = value_get(
+	    command(id,
+		"{'goto': 'tools', 'update': {'messages': [{'role': 'assistant', "
+		"'content': '', 'tool_calls': [{'id': 'c1', 'type': 'function', "
+		"'function': {'name': 'note', 'arguments': "
+		"'{\\'text\\':\\'a\\'}'}}]}]}}",
+		200),
+	    "messages");
+
+	ck_assert_value(serve_bench.fleet.arena,
+	    value_get(value_at(messages, 0), "tool_calls"),
+	    "[{'name': 'note', 'args': {'text': 'a'}, 'id': 'c1', 'type': "
+	    "'tool_call'}]");
+	ck_assert_str_eq(value_get_text(value_at(messages, 1), "tool_call_id"), "c1");
+	ck_assert_str_eq(value_get_text(value_at(messages, 1), "status"), "success");
+}
+END_TEST
+
 /* What a question asks is answered, and the state changed before. */
 START_TEST(an_answer_comes_with_an_update)
 {
@@ -147,6 +170,10 @@ static const struct {
 	{ "{'update': 1}", "must be a map" },
 	{ "{'update': {'messages': [{'role': 'nobody', 'content': 'Hi'}]}}",
 	    "command.update: messages[0]" },
+	{ "{'update': {'messages': [{'role': 'assistant', 'content': '', 'tool_calls': "
+	  "[{'id': 'c1', 'type': 'function', 'function': {'name': 'note', 'arguments': "
+	  "'[1]'}}]}]}}",
+	    "command.update: messages[0].tool_calls[0]: needs args" },
 	{ "{'goto': 'model', 'graph': '__parent__'}", "no graph" },
 };
 
@@ -224,6 +251,7 @@ tcase_serve_command(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, a_run_begins_at_a_node);
 	tcase_add_test(tcase, its_stream_shows_what_it_does);
+	tcase_add_test(tcase, calls_may_have_openais_form);
 	tcase_add_test(tcase, an_answer_comes_with_an_update);
 	tcase_add_test(tcase, at_the_end_nothing_is_asked);
 	tcase_add_loop_test(
