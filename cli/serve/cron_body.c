@@ -25,7 +25,7 @@ id_of(struct arena *arena, const struct cron *cron)
 	return value_str(arena, cron->assistant != NULL ? cron->assistant : cron->agent);
 }
 
-/* What else of `config` is kept is in the context. */
+/* What else of `config` is kept is in the context and the metadata. */
 static const struct value *
 config_of(struct arena *arena, const struct cron *cron)
 {
@@ -138,9 +138,11 @@ run_body_of(struct arena *arena, const struct value *body, const struct cron *cr
 	struct value_fields fields = { .arena = arena };
 	size_t i;
 
-	/* Which is a context, too. */
+	/* Which is a context, too, and which metadata. */
 	if (given(given(body, "config"), "configurable") != NULL)
 		was = value_map_with(arena, was, "context", NULL);
+	if (given(given(body, "config"), "metadata") != NULL)
+		was = value_map_with(arena, was, "metadata", NULL);
 	value_fields_put_all(&fields, was);
 	for (i = 0; i < value_size(body); i++)
 		if (!value_is_nil(body->pairs[i].value) ||
@@ -191,7 +193,6 @@ read_run(
 	bool is_new = cron->entry == NULL;
 	struct run_place place = { .tenant = is_new ? tenant : NULL,
 		.assistant = cron->assistant != NULL ? &assistant : NULL };
-	const struct value *metadata = value_get(whole, "metadata");
 	struct run_body read;
 	const char *wrong;
 
@@ -201,7 +202,7 @@ read_run(
 	if (wrong != NULL)
 		return wrong;
 	cron->agent = read.agent;
-	cron->metadata = value_is(metadata, VALUE_MAP) ? metadata : NULL;
+	cron->metadata = run_body_metadata(arena, whole);
 	cron->entry = cron_entry(arena, cron,
 	    value_map_merge(arena, rest_of(arena, body, cron->entry), read.fields));
 	return is_new || is_about_runs(body) ? cron_wrong(arena, cron) : NULL;

@@ -21,6 +21,13 @@ is_content(const struct value *name)
 	return false;
 }
 
+/* What of a run's config goes on by names. */
+static const struct value *
+named_of(struct arena *arena, const struct value *config)
+{
+	return value_map(arena, "metadata", value_get(config, "metadata"), NULL);
+}
+
 /* Where in value there is one, "[0].schedule"; or NULL. */
 static const char *
 find(struct arena *arena, const struct value *value)
@@ -40,6 +47,8 @@ find(struct arena *arena, const struct value *value)
 			place = "";
 		else if (!is_content(name))
 			place = find(arena, value->pairs[i].value);
+		else if (value_text_is(name, "config"))
+			place = find(arena, named_of(arena, value->pairs[i].value));
 		if (place != NULL)
 			return arena_printf(arena, ".%s%s", value_text(name), place);
 	}

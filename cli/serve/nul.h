@@ -1,5 +1,5 @@
 /* nul: texts of a body that would be cut. Names, schedules, keys of metadata go on as C's texts, which end at a NUL. What is said
- * to an agent, or kept for it, is content: it may hold one, and goes on whole. Pure. */
+ * to an agent, or kept for it, is content: it may hold one, and goes on whole; so is what `config` has, but its `metadata`. Pure. */
 #ifndef NUL_H
 #define NUL_H
 

@@ -296,14 +296,30 @@ read_context(struct reading *reading)
 
 /* --- how ------------------------------------------------------------------------------------ */
 
+const struct value *
+run_body_metadata(struct arena *arena, const struct value *body)
+{
+	const struct value *own = value_get(body, "metadata");
+	const struct value *beside = value_get(value_get(body, "config"), "metadata");
+
+	if (!value_is(own, VALUE_MAP))
+		own = NULL;
+	if (!value_is(beside, VALUE_MAP))
+		return own;
+	return value_map_merge(arena, beside, own);
+}
+
 /* Over the assistant's. */
 static void
 read_metadata(struct reading *reading)
 {
 	const struct assistant *assistant = reading->place->assistant;
-	const struct value *metadata =
-	    assistant_plain(reading->arena, get_map(reading, "metadata"));
+	const struct value *metadata = assistant_plain(
+	    reading->arena, run_body_metadata(reading->arena, reading->body));
 
+	need_map(reading, "config.metadata",
+	    value_get(get_map(reading, "config"), "metadata"));
+	get_map(reading, "metadata");
 	if (assistant != NULL)
 		metadata = value_map_merge(reading->arena,
 		    assistant_plain(reading->arena, assistant->metadata), metadata);

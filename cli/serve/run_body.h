@@ -60,6 +60,9 @@ struct run_body {
 const char *run_body_read(struct arena *arena, const struct value *body,
     const struct run_place *place, int64_t now_ms, struct run_body *read_r);
 
+/* The metadata that body asks for, as they are given: `metadata`, over those of `config`. NULL where neither is a map. */
+const struct value *run_body_metadata(struct arena *arena, const struct value *body);
+
 /* What of a run that was begun is known by its record: agent, assistant, metadata. */
 void run_body_recall(const struct value *record, struct run_body *read);
 

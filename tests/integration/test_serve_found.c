@@ -88,6 +88,37 @@ START_TEST(metadata_are_found_by_a_part_of_them)
 }
 END_TEST
 
+/* Begins a run with these keys in its body, and waits for its end. */
+static void
+run_to_end(const char *thread, const char *keys)
+{
+	const char *path = serve_text("/threads/%s/runs/wait", thread);
+
+	serve_post(path, serve_text("{'assistant_id': 'quick', " HI ", %s}", keys), 200);
+}
+
+/* Also by those that came with its config. */
+START_TEST(states_are_found_by_the_metadata_of_their_run)
+{
+	static const struct {
+		const char *trace;
+		bool is_there;
+	} sought[] = { { "x", true }, { "y", false }, { "z", true } };
+	const char *thread = serve_thread();
+	size_t i;
+
+	run_to_end(thread, "'config': {'metadata': {'trace': 'x'}}");
+	run_to_end(
+	    thread, "'config': {'metadata': {'trace': 'y'}}, 'metadata': {'trace': 'z'}");
+	for (i = 0; i < sizeof sought / sizeof *sought; i++)
+		ck_assert_int_eq(
+		    value_size(serve_post(serve_text("/threads/%s/history", thread),
+			serve_text("{'metadata': {'trace': '%s'}}", sought[i].trace),
+			200)) > 0,
+		    sought[i].is_there);
+}
+END_TEST
+
 static void
 assert_pages(const char *path, const char *body, const char *next, int64_t total)
 {
@@ -216,6 +247,7 @@ tcase_serve_found(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, threads_come_in_the_order_that_is_asked_for);
 	tcase_add_test(tcase, metadata_are_found_by_a_part_of_them);
+	tcase_add_test(tcase, states_are_found_by_the_metadata_of_their_run);
 	tcase_add_test(tcase, a_search_says_where_it_goes_on);
 	tcase_add_test(tcase, values_of_a_thread_are_shown_by_their_paths);
 	tcase_add_test(tcase, agents_are_found_as_assistants_are);

@@ -110,6 +110,24 @@ START_TEST(a_change_leaves_the_rest)
 }
 END_TEST
 
+/* They are kept as those of its runs, and stay when something else is changed. */
+START_TEST(metadata_of_a_config_are_its_metadata)
+{
+	struct cron cron = first();
+
+	ck_assert_ptr_null(
+	    read_into(&cron, "{'config': {'metadata': {'trace': 'x'}}, 'metadata': "
+			     "{'n': 1}}"));
+	ck_assert(value_equal(cron.metadata, json("{'trace': 'x', 'n': 1}")));
+	ck_assert_ptr_null(read_into(&cron, "{'schedule': '@daily'}"));
+	ck_assert(value_equal(cron.metadata, json("{'trace': 'x', 'n': 1}")));
+	ck_assert_str_eq(value_get_text(cron.entry, "metadata"),
+	    "{\"trace\":\"x\",\"n\":1,\"cron_id\":\"c\"}");
+	ck_assert_ptr_null(read_into(&cron, "{'config': {'metadata': {'trace': 'y'}}}"));
+	ck_assert(value_equal(cron.metadata, json("{'trace': 'y'}")));
+}
+END_TEST
+
 /* Nothing else of a `config` is kept but the context, which stays where none comes with it. */
 START_TEST(a_limit_is_shown_and_goes_with_its_config)
 {
@@ -262,6 +280,7 @@ tcase_cron_body(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_body_becomes_what_is_submitted);
 	tcase_add_test(tcase, a_change_leaves_the_rest);
+	tcase_add_test(tcase, metadata_of_a_config_are_its_metadata);
 	tcase_add_test(tcase, a_limit_is_shown_and_goes_with_its_config);
 	tcase_add_test(tcase, pauses_are_shown_stay_and_are_taken_back);
 	tcase_add_test(tcase, what_only_the_command_line_says_stays);
