@@ -183,10 +183,13 @@ local function unlist_thread(prefix, thread)
   end
 end
 
--- Makes a thread that is new. task: of the run it is made for, or nil.
-local function make_thread(thread_key, prefix, thread, task, now)
+-- Makes a thread that is new; record: of the run that it is made for, whose metadata it is found by from then on.
+local function make_thread(thread_key, prefix, thread, record, now)
   redis.call('HSET', thread_key, 'created', text(now))
-  list_thread(prefix, thread, task, now)
+  if record.metadata then
+    redis.call('HSET', thread_key, 'metadata', record.metadata)
+  end
+  list_thread(prefix, thread, record.task, now)
 end
 
 -- Puts run behind those that wait for thread; record: of its fields those that decide how.
@@ -195,7 +198,7 @@ local function line_up(thread_key, prefix, thread, run, record, now)
   local head = redis.call('HMGET', thread_key, 'created', 'run', 'ttl')
   local ttl = record.ttl or head[3] or record.usual_ttl
   if not head[1] then
-    make_thread(thread_key, prefix, thread, record.task, now)
+    make_thread(thread_key, prefix, thread, record, now)
   end
   if ttl then
     redis.call('HSET', thread_key, 'ttl', ttl)

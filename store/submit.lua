@@ -148,7 +148,7 @@ local function enter(thread_key, prefix, thread, run, fields, now, args, first, 
       { kind = 'delayed', start = tonumber(fields.at), agent = fields.agent }, now, args, first)
     -- Who asks for the thread finds it from here on, though nothing goes on or waits on it.
     if not redis.call('HGET', thread_key, 'created') then
-      make_thread(thread_key, prefix, thread, fields.task, now)
+      make_thread(thread_key, prefix, thread, fields, now)
     end
     note_ttl(thread_key, prefix, thread, args, first, now)
     redis.call('ZADD', prefix .. 'later', tonumber(fields.at), run)
@@ -188,11 +188,15 @@ local function is_free(thread_key, head)
     (not head.created or redis.call('LLEN', thread_key .. ':q') == 0)
 end
 
--- Adds to more what is new in the hash of a thread whose next run is claimed when it comes; ttl: or nil.
-local function begun_head(more, head, ttl, now)
+-- Adds to more what is new in the hash of a thread whose next run, of those fields, is claimed when it comes; ttl: or nil.
+local function begun_head(more, head, fields, ttl, now)
   if not head.created then
     more[#more + 1] = 'created'
     more[#more + 1] = text(now)
+    if fields.metadata then -- as make_thread
+      more[#more + 1] = 'metadata'
+      more[#more + 1] = fields.metadata
+    end
   end
   if ttl then
     more[#more + 1] = 'ttl'
@@ -227,7 +231,7 @@ local function begin_with(thread_key, args, fields)
   local left = take_deadline(run_key(prefix, run), fields, now)
   local epoch = text(number)
   local more = begun(head, run, fields, '1', first_gate(args, epoch, version))
-  give(thread_key, args, run, head, epoch, now, begun_head(more, head, ttl, now))
+  give(thread_key, args, run, head, epoch, now, begun_head(more, head, fields, ttl, now))
   if not head.created then
     list_thread(prefix, thread, fields.task, now)
   end

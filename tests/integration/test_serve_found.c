@@ -88,14 +88,47 @@ START_TEST(metadata_are_found_by_a_part_of_them)
 }
 END_TEST
 
-/* Begins a run with these keys in its body, and waits for its end. */
+/* Begins a run with these keys in its body, on no thread or on that, and waits for its end. */
 static void
 run_to_end(const char *thread, const char *keys)
 {
-	const char *path = serve_text("/threads/%s/runs/wait", thread);
+	const char *path =
+	    thread == NULL ? "/runs/wait" : serve_text("/threads/%s/runs/wait", thread);
 
 	serve_post(path, serve_text("{'assistant_id': 'quick', " HI ", %s}", keys), 200);
 }
+
+/* Of whose run it is that made it. */
+START_TEST(a_thread_that_a_run_makes_is_found_by_its_metadata)
+{
+	const char *mark = serve_thread(), *chat = serve_text("%s-chat", mark);
+	const char *late = serve_text("%s-late", mark), *own = serve_thread();
+	const char *search = serve_text("{'metadata': {'user': '%s'}}", mark);
+	const char *keys =
+	    serve_text("'if_not_exists': 'create', 'metadata': {'user': '%s'}", mark);
+	const struct value *list;
+
+	run_to_end(chat, keys);
+	run_to_end(chat, "'metadata': {'user': 'another'}");
+	run_to_end(own, keys);
+	list = serve_post("/threads/search", search, 200);
+	ck_assert_uint_eq(value_size(list), 1);
+	ck_assert_str_eq(value_get_text(value_at(list, 0), "thread_id"), chat);
+	ck_assert(value_equal(value_get(value_at(list, 0), "metadata"),
+	    literal(fleet->arena,
+		serve_text("{'user': '%s', 'graph_id': 'quick', 'assistant_id': "
+			   "'quick'}",
+		    mark))));
+	run_to_end(NULL, serve_text("%s, 'on_completion': 'keep'", keys));
+	serve_post(serve_text("/threads/%s/runs", late),
+	    serve_text(
+		"{'assistant_id': 'quick', 'after_seconds': 3600, " HI ", %s}", keys),
+	    200);
+	list = serve_post("/threads/search", search, 200);
+	ck_assert_uint_eq(value_size(list), 3);
+	ck_assert_str_eq(value_get_text(value_at(list, 0), "thread_id"), late);
+}
+END_TEST
 
 /* Also by those that came with its config. */
 START_TEST(states_are_found_by_the_metadata_of_their_run)
@@ -247,6 +280,7 @@ tcase_serve_found(void)
 	tcase_add_unchecked_fixture(tcase, serve_open, serve_close);
 	tcase_add_test(tcase, threads_come_in_the_order_that_is_asked_for);
 	tcase_add_test(tcase, metadata_are_found_by_a_part_of_them);
+	tcase_add_test(tcase, a_thread_that_a_run_makes_is_found_by_its_metadata);
 	tcase_add_test(tcase, states_are_found_by_the_metadata_of_their_run);
 	tcase_add_test(tcase, a_search_says_where_it_goes_on);
 	tcase_add_test(tcase, values_of_a_thread_are_shown_by_their_paths);
