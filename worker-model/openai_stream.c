@@ -130,18 +130,40 @@ goes_on(const struct call *call, const struct value *delta)
 	       is_same(&call->id, id);
 }
 
+/* True when delta can only be more of call, in spite of its id: some servers make a new one for each piece. */
+static bool
+is_more_of(const struct call *call, const struct value *delta)
+{
+	const struct value *index = value_get(delta, "index");
+
+	return value_is(index, VALUE_INT) && index->integer == call->index &&
+	       call->name.size > 0 &&
+	       value_size(value_get(value_get(delta, "function"), "name")) == 0;
+}
+
+/* Returns the latest call that fits delta, or NULL. */
+static struct call *
+latest(const struct stream *stream, const struct value *delta,
+    bool (*fits)(const struct call *call, const struct value *delta))
+{
+	size_t i = stream->call_count;
+
+	while (i > 0 && !fits(&stream->calls[i - 1], delta))
+		i--;
+	return i > 0 ? &stream->calls[i - 1] : NULL;
+}
+
 /* Returns the call that delta belongs to, the latest that fits or a new one; NULL when
  * there are too many. */
 static struct call *
 call_for(struct stream *stream, const struct value *delta)
 {
-	struct call *call;
-	size_t i = stream->call_count;
+	struct call *call = latest(stream, delta, goes_on);
 
-	while (i > 0 && !goes_on(&stream->calls[i - 1], delta))
-		i--;
-	if (i > 0 && !is_another(&stream->calls[i - 1], delta))
-		return &stream->calls[i - 1];
+	if (call == NULL)
+		call = latest(stream, delta, is_more_of);
+	if (call != NULL && !is_another(call, delta))
+		return call;
 	if (stream->call_count == TOOL_CALLS_MAX)
 		return NULL;
 	if (stream->calls == NULL)

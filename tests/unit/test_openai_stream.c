@@ -168,6 +168,44 @@ static const struct {
 	    "{'tool_calls':[{'name':'f','args':{'a':1},'id':'c1','type':'tool_call'}]"
 	    "," EMPTY "}",
 	    "" },
+	/* another id with each piece of a call, and the same index for all: a name begins the next one */
+	{ CALL("{'index':0,'id':'A','function':{'name':'f','arguments':''}}")
+		CALL("{'index':0,'id':'B','function':{'arguments':'{\\'x\\''}}")
+		    CALL("{'index':0,'id':'C','function':{'name':null,'arguments':':1}'}"
+			 "},{'index':0,'id':'D','function':{'name':'','arguments':''}}")
+			CALL("{'index':0,'id':'E','function':{'name':'g','arguments':''}"
+			     "},{'index':0,'id':'F','function':{'arguments':'{}'}}")
+			    FINISH("tool_calls") DONE,
+	    "{'tool_calls':[{'name':'f','args':{'x':1},'id':'A','type':'tool_call'},{"
+	    "'name':'g','args':{},'id':'E','type':'tool_call'}]," EMPTY "}",
+	    "" },
+	/* ... of two that take turns */
+	{ CALL("{'index':0,'id':'A','function':{'name':'f','arguments':'{'}},{'index':1,"
+	       "'id':'B','function':{'name':'g','arguments':'{'}}")
+		CALL("{'index':0,'id':'C','function':{'arguments':'\\'a\\':1'}},{'index'"
+		     ":1,'id':'D','function':{'arguments':'\\'b\\':2'}}")
+		    CALL("{'index':1,'id':'E','function':{'arguments':'}'}},{'index':0,"
+			 "'id':'F','function':{'arguments':'}'}}") FINISH("tool_calls")
+			DONE,
+	    "{'tool_calls':[{'name':'f','args':{'a':1},'id':'A','type':'tool_call'},{"
+	    "'name':'g','args':{'b':2},'id':'B','type':'tool_call'}]," EMPTY "}",
+	    "" },
+	/* the same index for two calls that take turns, each piece with its call's id */
+	{ CALL("{'index':0,'id':'A','function':{'name':'f','arguments':'{'}}")
+		CALL("{'index':0,'id':'B','function':{'name':'g','arguments':'{'}}")
+		    CALL("{'index':0,'id':'A','function':{'arguments':'\\'a\\':1}'}},{"
+			 "'index':0,'id':'B','function':{'arguments':'\\'b\\':2}'}}")
+			FINISH("tool_calls") DONE,
+	    "{'tool_calls':[{'name':'f','args':{'a':1},'id':'A','type':'tool_call'},{"
+	    "'name':'g','args':{'b':2},'id':'B','type':'tool_call'}]," EMPTY "}",
+	    "" },
+	/* an id, without an index, and behind it the name: a call of its own */
+	{ CALL("{'id':'A','function':{'name':'f','arguments':'{}'}}") CALL("{'id':'B'}")
+		CALL("{'function':{'name':'g','arguments':'{}'}}") FINISH("tool_calls")
+		    DONE,
+	    "{'tool_calls':[{'name':'f','args':{},'id':'A','type':'tool_call'},{'name':'"
+	    "g','args':{},'id':'B','type':'tool_call'}]," EMPTY "}",
+	    "" },
 	/* head and usage */
 	{ "data: "
 	  "{'id':'x1','model':'m-7','choices':[{'index':0,'delta':{'content':'a'}}],"
@@ -347,6 +385,34 @@ START_TEST(an_answer_that_does_not_end_is_refused)
 }
 END_TEST
 
+#define PIECES 200u /* more than there may be calls */
+
+START_TEST(a_call_of_many_pieces_with_an_id_each_is_one)
+{
+	const char *body = CALL("{'index':0,'id':'c','function':{'name':'f','arguments':"
+				"'{\\'x\\':\\''}}");
+	const struct value *message, *call;
+	struct fault *fault = NULL;
+	char args[PIECES + 1];
+
+	for (unsigned i = 0; i < PIECES; i++)
+		body = arena_printf(arena,
+		    "%s" CALL("{'index':0,'id':'c%u','function':{'arguments':'%c'}}"),
+		    body, i, args[i] = (char)('a' + i % 26));
+	args[PIECES] = '\0';
+	body = arena_printf(arena,
+	    "%s" CALL("{'index':0,'id':'e','function':{'arguments':'\\'}'}}")
+		FINISH("tool_calls") DONE,
+	    body);
+	message = read_in_pieces(body, 4096, &fault);
+	ck_assert_msg(fault == NULL, "%s", fault == NULL ? "" : fault->message);
+	ck_assert_uint_eq(value_size(value_get(message, "tool_calls")), 1);
+	call = value_at(value_get(message, "tool_calls"), 0);
+	ck_assert_str_eq(value_get_text(call, "id"), "c");
+	ck_assert_str_eq(value_get_text(value_get(call, "args"), "x"), args);
+}
+END_TEST
+
 #define COUNTED 20000
 
 /* As with vLLM's continuous_usage_stats: who counts in every event must not make an answer large. */
@@ -422,6 +488,7 @@ tcase_openai_stream(void)
 	tcase_add_loop_test(tcase, a_stream_that_fails_says_how, 0, COUNT(faults));
 	tcase_add_loop_test(
 	    tcase, an_answer_that_does_not_end_is_refused, 0, COUNT(endless));
+	tcase_add_test(tcase, a_call_of_many_pieces_with_an_id_each_is_one);
 	tcase_add_test(tcase, of_counts_in_every_event_the_last_is_kept);
 	tcase_add_test(tcase, more_calls_than_the_limit_are_refused);
 	tcase_add_test(tcase, more_thoughts_than_the_limit_are_refused);
