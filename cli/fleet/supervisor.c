@@ -297,11 +297,42 @@ spawn(struct child *child)
 	return -1;
 }
 
+static void
+say_busy(const struct child *child, const char *busy)
+{
+	uint64_t since_ms = loop_now_ms(child->supervisor->loop) - child->started_ms;
+
+	printf("waiting for %s: not ready after %.0f s; it may be %s, see %s\n",
+	    child->name, (double)since_ms / 1000, busy, said_where(child));
+	fflush(stdout);
+}
+
+/* Until child is ready, has ended, or is waited for no longer. */
+static void
+await_ready(struct child *child, const struct supervisor_program *program)
+{
+	struct supervisor *supervisor = child->supervisor;
+	uint64_t now = child->started_ms, say_ms = now + program->busy_ms;
+	uint64_t deadline = program->ready_ms == 0 ? UINT64_MAX : now + program->ready_ms;
+
+	supervisor->waiting = fiber_current();
+	while (!child->ready && child->alive && now < deadline) {
+		if (fiber_wait_ms(100) == -1)
+			break;
+		now = loop_now_ms(supervisor->loop);
+		if (program->busy == NULL || child->ready || now < say_ms)
+			continue;
+		say_busy(child, program->busy);
+		say_ms = now + program->busy_ms;
+	}
+	supervisor->waiting = NULL;
+}
+
 int
 supervisor_start(struct supervisor *supervisor, const struct supervisor_program *program)
 {
 	struct child *child = xcalloc(1, sizeof *child);
-	uint64_t deadline = loop_now_ms(supervisor->loop) + program->ready_ms;
+	bool has_said;
 
 	child->supervisor = supervisor;
 	child->name = xstrdup(program->name);
@@ -318,16 +349,13 @@ supervisor_start(struct supervisor *supervisor, const struct supervisor_program 
 	supervisor->children = child;
 	if (spawn(child) == -1)
 		return -1;
-	supervisor->waiting = fiber_current();
-	while (!child->ready && child->alive && loop_now_ms(supervisor->loop) < deadline)
-		if (fiber_wait_ms(100) == -1)
-			break;
-	supervisor->waiting = NULL;
+	await_ready(child, program);
 	if (child->ready)
 		return 0;
+	has_said = !child->alive || child->log != NULL;
 	if (!fiber_cancelled())
 		complain("%s did not become ready%s%s", child->name,
-		    child->alive ? "" : "; see ", child->alive ? "" : said_where(child));
+		    has_said ? "; see " : "", has_said ? said_where(child) : "");
 	return -1;
 }
 

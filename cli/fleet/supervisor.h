@@ -18,7 +18,10 @@ void supervisor_destroy(struct supervisor **supervisor_p);
 struct supervisor_program {
 	const char *name;        /* for people */
 	const char *const *argv; /* NULL-ended, copied; argv[0] is a path */
-	uint64_t ready_ms;       /* READY=1 is waited for so long */
+	uint64_t ready_ms; /* READY=1 is waited for so long; 0: as long as it lives */
+	const char *
+	    busy; /* what it may be doing until then, "reading its data": said on stdout every busy_ms; or NULL */
+	uint64_t busy_ms;
 	uint64_t stuck_ms; /* without WATCHDOG=1 for so long it is stuck: it is killed and
 			      started again; 0: it says no such thing */
 	const char *log;   /* file that it writes its log to, copied; NULL: our stderr */

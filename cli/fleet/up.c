@@ -23,7 +23,8 @@
 #include "redis_start.h"
 
 #define READY_MS 20000u
-#define KILL_MS 15000u /* of one that does not say how long it needs */
+#define REDIS_BUSY_MS 20000u /* some GB of data take longer to read */
+#define KILL_MS 15000u       /* of one that does not say how long it needs */
 #define LOCK_WAIT_MS 10000u
 #define LOCK_POLL_MS 50u
 
@@ -67,7 +68,8 @@ start_redis(struct up *up)
 	    &(struct supervisor_program){
 		.name = "redis",
 		.argv = argv,
-		.ready_ms = READY_MS,
+		.busy = "reading its data",
+		.busy_ms = REDIS_BUSY_MS,
 		.log = arena_printf(up->arena, "%s/redis.log", data),
 		.withheld = up_secrets(up->arena, "redis", getenv("FLOTILLA_PROVIDER")),
 		.orderly = true,
