@@ -30,11 +30,13 @@
 /* clang-format on */
 
 /* For `/bin/sh -c SCRIPT redis-server FOLDER ARGUMENT...`: becomes redis-server with these
- * arguments. FOLDER is its --dir. */
+ * arguments. FOLDER is its --dir. Descriptor 3, where it is open, is a lock on FOLDER for who writes in it: a look at the
+ * file may outlive the shell, and does not hold it. */
 #define REDIS_START_SCRIPT                                                               \
 	REDIS_START_CUT_SHORT                                                            \
 	"aof=$1/appendonlydir/appendonly.aof.manifest; shift\n"                          \
-	"if [ -f \"$aof\" ] && ! said=$(redis-check-aof \"$aof\" 2>&1) && cut_short\n"   \
+	"if [ -f \"$aof\" ] && ! said=$(redis-check-aof \"$aof\" 2>&1 3>&-) && "         \
+	"cut_short\n"                                                                    \
 	"then\n"                                                                         \
 	"  echo y | redis-check-aof --fix \"$aof\" >&2\n"                                \
 	"fi\n"                                                                           \

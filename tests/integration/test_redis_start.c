@@ -151,6 +151,15 @@ write_file(const char *path, const char *bytes, size_t size)
 }
 
 static void
+write_program(const struct aof *aof, const char *name, const char *text)
+{
+	const char *path = arena_printf(redis_trial.arena, "%s/%s", aof->folder, name);
+
+	write_file(path, text, strlen(text));
+	ck_assert_int_eq(chmod(path, 0700), 0);
+}
+
+static void
 aof_open(struct aof *aof)
 {
 	static const char manifest[] = "file appendonly.aof.1.incr.aof seq 1 type i\n";
@@ -166,10 +175,7 @@ aof_open(struct aof *aof)
 	    arena_printf(arena, "%s/appendonlydir/appendonly.aof.manifest", aof->folder);
 	write_file(aof->manifest, manifest, sizeof manifest - 1);
 	/* What the script becomes at its end. */
-	write_file(
-	    arena_printf(arena, "%s/redis-server", aof->folder), "#!/bin/sh\n", 10);
-	ck_assert_int_eq(
-	    chmod(arena_printf(arena, "%s/redis-server", aof->folder), 0700), 0);
+	write_program(aof, "redis-server", "#!/bin/sh\n");
 }
 
 static void
@@ -230,6 +236,45 @@ START_TEST(other_damage_is_left_as_it_is)
 }
 END_TEST
 
+/* Says in a file beside it whether it was started with the lock. */
+static const char looker[] = "#!/bin/sh\n"
+			     "[ -e /proc/self/fd/3 ] && said=held || said=free\n"
+			     "echo $said >\"$0.said\"\n";
+
+static void
+check_said(const struct aof *aof, const char *name, const char *expected)
+{
+	struct arena *arena = redis_trial.arena;
+	const struct cli cat = { .program = "cat", .arena = arena };
+
+	ck_assert_str_eq(
+	    CLI(&cat, arena_printf(arena, "%s/%s.said", aof->folder, name)).out,
+	    expected);
+}
+
+/* Who is ended while it is at it leaves it behind: the next one does not wait for that. */
+START_TEST(a_look_at_the_file_does_not_hold_the_lock)
+{
+	struct arena *arena = redis_trial.arena;
+	const struct cli shell = { .program = "/bin/sh", .arena = arena };
+	struct aof aof;
+
+	aof_open(&aof);
+	write_file(aof.file, whole, WHOLE_BYTES);
+	write_program(&aof, "redis-check-aof", looker);
+	write_program(&aof, "redis-server", looker);
+	ck_assert_int_eq(CLI(&shell, "-c",
+			     arena_printf(arena, "exec 3</dev/null\nPATH=%s:$PATH\n%s",
+				 aof.folder, REDIS_START_SCRIPT),
+			     "redis-server", aof.folder)
+			     .status,
+	    0);
+	check_said(&aof, "redis-check-aof", "free\n");
+	check_said(&aof, "redis-server", "held\n");
+	aof_close(&aof);
+}
+END_TEST
+
 TCase *
 tcase_redis_start(void)
 {
@@ -246,5 +291,6 @@ tcase_redis_start(void)
 	tcase_add_test(tcase, on_one_without_our_functions);
 	tcase_add_test(tcase, a_transaction_that_was_cut_short_anywhere_is_cut_off);
 	tcase_add_test(tcase, other_damage_is_left_as_it_is);
+	tcase_add_test(tcase, a_look_at_the_file_does_not_hold_the_lock);
 	return tcase;
 }
