@@ -98,6 +98,16 @@ url_of(const struct endpoint *endpoint, const struct ask *ask, const char *path)
 		   : openai_url_beside(ask->arena, endpoint->url, path);
 }
 
+/* Azure's stream begins with what was found in the request, before the model thinks. */
+static const struct value *
+complete(const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
+{
+	struct dialect dialect = openai;
+
+	dialect.begins_early = endpoint->provider == &provider_azure;
+	return provider_exchange(&dialect, endpoint, ask, fault_r);
+}
+
 static const struct value *
 openai_send(
     const struct endpoint *endpoint, const struct ask *ask, struct fault **fault_r)
@@ -114,7 +124,7 @@ openai_send(
 	}
 	if (!responses_chosen(endpoint, ask)) {
 		beside.url = url_of(endpoint, ask, "/chat/completions");
-		return provider_exchange(&openai, &beside, ask, fault_r);
+		return complete(&beside, ask, fault_r);
 	}
 	beside.url = url_of(endpoint, ask, "/responses");
 	return provider_exchange(&responses, &beside, ask, fault_r);

@@ -381,6 +381,7 @@ START_TEST(a_worker_told_to_end_finishes_its_call_first)
 	ck_assert_int_eq(child_wait(&bench.worker), 0);
 }
 END_TEST
+
 /* Plain and streamed; the key in a header of Azure's own, and not told when it is refused. */
 START_TEST(azure_is_asked_by_the_name_of_a_deployment)
 {
@@ -405,6 +406,32 @@ START_TEST(azure_is_asked_by_the_name_of_a_deployment)
 	body = value_get(body, "fault");
 	ck_assert_str_eq(value_get_text(body, "type"), "BadRequestError");
 	ck_assert_ptr_null(strstr(value_get_text(body, "message"), MODEL_BENCH_KEY));
+}
+END_TEST
+
+/* Azure's first event is what it has found in the request; then the model thinks. The first piece is that event. */
+#define FOUND_FIRST                                                                      \
+	"{'raw':'data: {\\'id\\':\\'\\',\\'model\\':\\'\\',\\'choices\\':[],"            \
+	"\\'prompt_filter_results\\':[{\\'prompt_index\\':0,\\'content_filter_"          \
+	"results\\':{\\'hate\\':{\\'filtered\\':false,\\'severity\\':\\'safe\\'}}}]}"    \
+	"\\n\\ndata: {\\'choices\\':[{\\'index\\':0,\\'delta\\':{\\'content\\':\\'"      \
+	"Done.\\'},\\'finish_reason\\':\\'stop\\'}]}\\n\\ndata: [DONE]\\n\\n',"          \
+	"'content_type':'text/event-stream','piece_bytes':157,'piece_delay_ms':400}"
+
+START_TEST(azure_may_think_behind_the_first_event)
+{
+	static const char *const flags[] = { "--idle-timeout-ms", "100", NULL };
+	const struct value *body;
+
+	model_bench_stop(&bench);
+	model_bench_start(&bench, flags);
+	model_bench_script(&bench,
+	    arena_printf(bench.arena, "{'main':[%s,%s]}", FOUND_FIRST, FOUND_FIRST));
+	body =
+	    model_bench_call(&bench, WIRE_STREAM, "{'model':'azure_openai:main'}", "{}");
+	ck_assert_str_eq(content_of(body), "Done.");
+	body = model_bench_call(&bench, WIRE_STREAM, "{}", "{}");
+	fault_of(body, "APITimeoutError");
 }
 END_TEST
 
@@ -435,6 +462,7 @@ tcase_model_worker(void)
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_call_is_answered_by_the_provider);
 	tcase_add_loop_test(tcase, azure_is_asked_by_the_name_of_a_deployment, 0, 2);
+	tcase_add_test(tcase, azure_may_think_behind_the_first_event);
 	tcase_add_test(tcase, a_streamed_answer_is_shown_as_it_comes);
 	tcase_add_test(tcase, a_middlewares_own_call_is_not_shown);
 	tcase_add_test(tcase, malformed_arguments_travel_as_an_invalid_call);
