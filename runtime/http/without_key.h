@@ -5,7 +5,8 @@
 #include "arena.h"
 
 /* Returns text, in arena, without key and without what looks like a part of it: servers
- * repeat the key they refuse, with some of it blotted out. key may be NULL. */
+ * repeat the key they refuse, with some of it blotted out. A key of less than 8 bytes, as servers get that want none,
+ * is taken out only where it stands alone, without a letter or digit beside it. key may be NULL. */
 const char *without_key(struct arena *arena, const char *text, const char *key);
 
 #endif

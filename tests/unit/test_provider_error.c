@@ -280,8 +280,16 @@ static const struct {
 	{ "IQoJb3/a+b==", "bad token IQoJb3/a+b==\nx", "bad token [key]\nx" },
 	{ "bedrock-api-key-YWJjZGVmZ2g=", "bedrock answered: bedrock-api-key-YWJjZGVm",
 	    "bedrock answered: [key]" },
+	/* of 8 bytes and more wherever it begins, in part */
+	{ "12345678", "x12345678 x123456y 12345", "x[key] x[key] 12345" },
+	/* shorter ones where they stand alone */
+	{ "1234567", "1234567, x1234567 12345678 123456",
+	    "[key], x1234567 12345678 123456" },
 	{ "key", "the key", "the [key]" },
+	{ "key", "keys, monkey: 'key'-key.", "keys, monkey: '[key]'-[key]." },
 	{ "k", "k", "[key]" },
+	{ "x", "maximum context x", "maximum context [key]" },
+	{ "x", "xx x=x", "xx [key]=[key]" },
 	{ "", "nothing to hide", "nothing to hide" },
 	{ NULL, "nothing to hide", "nothing to hide" },
 };
