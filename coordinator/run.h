@@ -58,8 +58,8 @@ struct run {
 	 * (run_past.c). */
 	struct run_past {
 		int64_t version; /* the checkpoint's, 0: an empty thread; -1: none */
-		const struct value
-		    *fields; /* what differs from the stored ones, nil: gone */
+		const struct value *fields; /* what differs from the stored, nil: gone */
+		bool is_named; /* the run says so itself: it is no rollback */
 	} past,
 	    undone; /* past: what it begins with; undone: if nothing of it is applied */
 	const struct value

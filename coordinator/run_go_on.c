@@ -150,11 +150,11 @@ nothing_waits(struct run *run)
 }
 
 /* Whoever was at it has ended without a commit: given up as a dead letter, or its agent could not be loaded any more. A checkpoint of
- * the past is what a run has come through. */
+ * the past that a run names is what another has come through; where a rollback leads, the thread stood so. */
 static bool
 is_left(const struct run *run, const struct value *head)
 {
-	return run->past.version < 0 && graph_stands(head) &&
+	return !run->past.is_named && graph_stands(head) &&
 	       value_text_is(value_get(head, "status"), "running");
 }
 
@@ -278,7 +278,7 @@ go_on_at(struct run *run, const struct value *head, const struct value *command,
 	const char *node = value_get_text(command, "goto");
 	enum go go = run_check_agent(run, head, "stands");
 
-	/* What of its round has ended, and under which keys, is nowhere. At a checkpoint of the past all is made anew. */
+	/* What of its round has ended, and under which keys, is nowhere. At a checkpoint that the run names all is made anew. */
 	if (go == GO_ON && is_left(run, head))
 		return refuse_left(run, head);
 	if (go == GO_ON)

@@ -69,7 +69,9 @@ run_past_begin(struct run *run, struct store_claim *claim, const struct value *o
 		run->head = claim->head;
 		run->order = claim->order;
 	}
-	if (go == GO_ON && version >= 0)
+	if (go == GO_ON && version >= 0) {
 		go = go_back(run, claim, (uint64_t)version, stored);
+		run->past.is_named = true;
+	}
 	return go;
 }

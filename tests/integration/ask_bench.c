@@ -269,6 +269,17 @@ ask_check_end(struct scene *scene, const char *run, const char *status)
 }
 
 void
+ask_put_back(struct scene *scene, const char *run)
+{
+	const char *answer, *status;
+
+	ck_assert_int_eq(store_cancel_back(scene->client->store, scene->arena, "t", run,
+			     &answer, &status),
+	    STORE_OK);
+	ask_check_end(scene, run, "cancelled");
+}
+
+void
 ask_go_on(struct scene *scene, const char *agent, const char *run, const char *status)
 {
 	ask_submit(scene, agent, run, "t", "resume", "null");

@@ -59,6 +59,8 @@ void ask_check_status(
     struct scene *scene, const struct value *record, const char *status);
 /* Of a run of thread t, when it has ended. */
 void ask_check_end(struct scene *scene, const char *run, const char *status);
+/* Has a run that goes on in t cancelled, and t put back to what it was before. */
+void ask_put_back(struct scene *scene, const char *run);
 /* Has t gone on with where it stands. */
 void ask_go_on(
     struct scene *scene, const char *agent, const char *run, const char *status);

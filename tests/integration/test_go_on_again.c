@@ -10,6 +10,7 @@
 #include "chat.h"
 #include "fault.h"
 #include "fleet_up.h"
+#include "has.h"
 #include "json.h"
 #include "redis.h"
 #include "store_runs.h"
@@ -23,9 +24,15 @@ TCase *tcase_go_on_again(void);
 	"script:\n  m:\n    - tool_calls: [" calls "]\n    - content: All is done.\n"
 #define BREAK "{id: b, name: break, args: {}}"
 #define RAISES "tool_errors: raise\n"
-static const char stops[] =
-    AGENT("stops", RAISES "tools: [note, break]\ninterrupt_before: [tools]\n",
-	"{id: a, name: note, args: {text: once}}, " BREAK);
+#define STOPS                                                                            \
+	AGENT("stops", RAISES "tools: [note, break]\ninterrupt_before: [tools]\n",       \
+	    "{id: a, name: note, args: {text: once}}, " BREAK)
+static const char stops[] = STOPS;
+/* The thread has an answer of the other's model. */
+static const char stops_lingers[] =
+    STOPS "---\nname: lingers\nmodel: scripted:m\ntools: [linger]\n"
+	  "script: {m: [{content: none}, {tool_calls: [{id: l, name: linger, args: "
+	  "{}}]}]}\n";
 /* Its first call is the one that fails; concurrency: how many are under way at once. */
 #define FAILS_FIRST(concurrency)                                                         \
 	AGENT("hurries", RAISES concurrency "tools: [break, note, linger]\n",            \
@@ -370,16 +377,27 @@ lose_agent(struct scene *scene)
 	unlink(scene->wait);
 }
 
+/* Nobody goes on there, whichever way he asks for it. */
+static void
+check_left(struct scene *scene, const char *resume, const char *command)
+{
+	const struct value *record;
+
+	ask_check_refused(scene, "stops", resume, "t", "null", "was left in 'tools'");
+	record =
+	    ask_run(scene, "stops", command, "t", "command", "{\"goto\": \"tools\"}");
+	ask_check_status(scene, record, "error");
+	ck_assert_has(
+	    value_get_text(value_get(record, "fault"), "message"), "was left in 'tools'");
+}
+
 /* What its round had come to is nowhere then, and note is not made again. */
 static void
 play_lost_agent(struct scene *scene)
 {
 	begin_stops(scene);
 	lose_agent(scene);
-	ask_check_refused(scene, "stops", "r2", "t", "null", "was left in 'tools'");
-	ask_check_status(scene,
-	    ask_run(scene, "stops", "r3", "t", "command", "{\"goto\": \"tools\"}"),
-	    "error");
+	check_left(scene, "r2", "r3");
 	ask_check_status(
 	    scene, ask_run(scene, "stops", "r4", "t", "input", "\"Go on.\""), "success");
 	ask_check_lines(scene, "once", 1);
@@ -388,6 +406,29 @@ play_lost_agent(struct scene *scene)
 START_TEST(a_run_whose_agent_is_lost_is_not_gone_on_with)
 {
 	ask_act_with(play_lost_agent, stops);
+}
+END_TEST
+
+/* A rollback leads to where it was left, and no further back. */
+static void
+play_put_back(struct scene *scene)
+{
+	begin_stops(scene);
+	lose_agent(scene);
+	ask_put(scene->hold);
+	ask_submit(scene, "lingers", "r2", "t", "input", "\"hi\"");
+	ask_wait_lines(scene, "linger", 1);
+	ask_put_back(scene, "r2");
+	unlink(scene->hold);
+	ask_submit(scene, "stops", "r3", "t", "command", "{\"goto\": \"tools\"}");
+	ask_wait_end(scene, "r3", "t");
+	ask_check_lines(scene, "once", 1);
+	check_left(scene, "r4", "r5");
+}
+
+START_TEST(what_is_put_back_to_where_it_was_left_is_not_gone_on_with)
+{
+	ask_act_with(play_put_back, stops_lingers);
 }
 END_TEST
 
@@ -426,6 +467,7 @@ tcase_go_on_again(void)
 	tcase_add_test(tcase, a_call_of_what_nobody_knows_is_not_made_again);
 	tcase_add_test(tcase, a_middleware_that_failed_is_left_out);
 	tcase_add_test(tcase, a_run_whose_agent_is_lost_is_not_gone_on_with);
+	tcase_add_test(tcase, what_is_put_back_to_where_it_was_left_is_not_gone_on_with);
 	tcase_add_test(tcase, what_a_run_whose_agent_is_lost_was_told_is_said_again);
 	return tcase;
 }
