@@ -341,8 +341,8 @@ take_counts(struct run *run, const struct value *options)
 	    count_of(options, "max_concurrency", spec->max_concurrency);
 }
 
-/* *head_r: where the thread stands; of a run that goes on at a checkpoint of the past with questions of its own there, since
- * what was asked then may have been answered. */
+/* *head_r: where the thread stands; of a run that goes on at a checkpoint of the past, or where the thread was put back to by one
+ * that came to nothing, with questions of its own there, since what was asked then may have been answered. */
 static enum go
 find_head(struct run *run, const struct store_claim *claim, const struct value *options,
     const struct value **head_r)
@@ -350,7 +350,8 @@ find_head(struct run *run, const struct store_claim *claim, const struct value *
 	*head_r = claim->head;
 	run->goes_on = !value_has(run->record, "input") &&
 		       (!value_has(options, "command") || graph_stands(claim->head));
-	return run->goes_on && run->past.version >= 0
+	return run->goes_on &&
+		       (run->past.version >= 0 || value_has(claim->head, "put_back"))
 		   ? run_copy_children(run, claim->head, head_r)
 		   : GO_ON;
 }

@@ -112,13 +112,21 @@ new_head(struct run *run, const char *status)
 	return value_map_of(arena, head, COUNT(head));
 }
 
+/* A run that ended before it changed anything leaves the thread where it was: at an interrupt that still waits
+ * for its answer, maybe. What the thread is put back to with that, others have gone on from: who is next there is told. */
+static const struct value *
+old_head(struct run *run)
+{
+	return run->undone.version >= 0
+		   ? value_map_with(run->batch, run->head, "put_back", value_bool(true))
+		   : run->head;
+}
+
 static const struct value *
 make_head(struct run *run, const char *status)
 {
-	/* A run that ended before it changed anything leaves the thread where it was: at an
-	 * interrupt that still waits for its answer, maybe. */
 	if (run_leaves_nothing(run) && run->head != NULL)
-		return run->head;
+		return old_head(run);
 	if (run->rest != NULL && run->fault == NULL)
 		return run->rest;
 	return new_head(run, status);
