@@ -38,14 +38,18 @@ local function quarantine(thread_key, prefix, thread, run, attempts, epoch)
     last_event(prefix, run))
   redis.call('ZADD', prefix .. 'dead', now, run)
   end_run(prefix, run, 'error', 'Quarantined', reason)
-  local head = redis.call('HMGET', thread_key, 'head', 'asked')
+  local found = redis.call('HMGET', thread_key, 'head', 'asked', 'rollback', 'version')
+  local head, asked = found[1], found[2]
   redis.call('HSET', thread_key, 'run', '', 'owner', '', 'epoch', epoch, 'look', '')
-  if not head[1] then
+  redis.call('HDEL', thread_key, 'cancelling')
+  if not head then
     -- What a copy had filled so far: the next run's messages are numbered from 0 on.
     redis.call('DEL', thread_key .. ':m', thread_key .. ':c')
     redis.call('HDEL', thread_key, 'version')
+  elseif found[3] then
+    head = head_put_back(thread_key, found[3], found[4])
   end
-  note_wait(thread_key, prefix, thread, head[1], head[2] or now, head[2])
+  note_wait(thread_key, prefix, thread, head, asked or now, asked)
   leave_thread(thread_key, prefix, thread, now)
 end
 

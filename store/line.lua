@@ -139,6 +139,11 @@ local function is_asking(head)
   return is_read and type(fields) == 'table' and fields.status == 'interrupted' and not fields.task
 end
 
+-- The head that a thread is put back to, that of its checkpoint of version rollback; or nil. version: its newest one.
+local function head_put_back(thread_key, rollback, version)
+  return redis.call('LINDEX', thread_key .. ':c', tonumber(rollback) - tonumber(version) - 1) or nil
+end
+
 -- A run of thread is over, and head is what it left. since: when the thread began to wait, if it
 -- does; had: it has waited before, and has the field `asked` of that.
 local function note_wait(thread_key, prefix, thread, head, since, had)

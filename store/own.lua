@@ -325,8 +325,7 @@ local function end_by_commit(thread_key, args, status, head, looks, events, firs
   end
   local rollback = looks and redis.call('HGET', thread_key, 'rollback')
   if rollback then -- it waits if it did where it is put back to
-    note_wait(thread_key, prefix, thread, redis.call('LINDEX', thread_key .. ':c', tonumber(rollback) -
-      tonumber(args[4]) - 1) or nil, asked or now, asked)
+    note_wait(thread_key, prefix, thread, head_put_back(thread_key, rollback, args[4]), asked or now, asked)
   else
     note_wait(thread_key, prefix, thread, args[7], status ~= 'interrupted' and asked or now, asked)
   end

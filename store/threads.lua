@@ -87,7 +87,7 @@ local function standing(thread_key)
   local found = redis.call('HMGET', thread_key, 'head', 'rollback', 'version')
   local head = found[1]
   if head and found[2] then
-    head = redis.call('LINDEX', thread_key .. ':c', tonumber(found[2]) - tonumber(found[3]) - 1)
+    head = head_put_back(thread_key, found[2], found[3])
   end
   if not head then
     return nil, true

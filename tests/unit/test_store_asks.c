@@ -201,6 +201,36 @@ START_TEST(who_resumes_and_dies_leaves_the_question)
 }
 END_TEST
 
+/* So does one that had gone on behind its answer, when somebody wanted it rolled back. */
+static void
+play_put_back_and_die(void)
+{
+	const char *answer, *status;
+	struct store_claim claim;
+	int i;
+
+	end_run("r1", "interrupted", "interrupted");
+	trial_hset("t:t", "asked", "1000");
+	begin_run("r2", &claim);
+	end_claimed(&claim, "running", "running");
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", "r2", &answer, &status),
+	    STORE_OK);
+	for (i = 0; i < 4; i++)
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_int_eq(
+	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
+	ck_assert_str_eq(waits_since(), "1000");
+	end_run("r3", "success", "success");
+	ck_assert_int_eq(count("asks"), 0);
+}
+
+START_TEST(who_is_rolled_back_and_dies_leaves_the_question)
+{
+	trial_play(play_put_back_and_die);
+}
+END_TEST
+
 static void
 play_erase(void)
 {
@@ -245,6 +275,7 @@ tcase_store_asks(void)
 	tcase_add_test(tc, a_thread_waits_while_its_head_does);
 	tcase_add_test(tc, a_thread_that_is_put_back_waits_if_it_did_there);
 	tcase_add_test(tc, who_resumes_and_dies_leaves_the_question);
+	tcase_add_test(tc, who_is_rolled_back_and_dies_leaves_the_question);
 	tcase_add_test(tc, who_is_erased_waits_no_more);
 	tcase_add_test(tc, webhooks_that_are_to_be_told_are_counted);
 	return tc;

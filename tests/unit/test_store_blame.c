@@ -6,6 +6,7 @@
 
 /* Interface under test */
 #include "store.h"
+#include "store_runs.h"
 
 TCase *tcase_store_blame(void);
 
@@ -171,6 +172,36 @@ play_late_count(void)
 START_TEST(what_is_counted_behind_progress_is_not)
 {
 	trial_play(play_late_count);
+}
+END_TEST
+
+/* Nobody wants the next run of that id cancelled. */
+static void
+play_wanted(void)
+{
+	const char *answer, *status;
+	struct store_claim claim;
+	unsigned i;
+
+	trial_submit("t", "r");
+	for (i = 0; i < OWNERS; i++)
+		trial_claim(trial.a, "t", NOT_LONG, &claim);
+	ck_assert_int_eq(
+	    store_cancel(trial.a, trial.arena, "t", "r", &answer, &status), STORE_OK);
+	ck_assert_int_eq(
+	    store_claim(trial.b, trial.arena, "t", LONG, &claim), STORE_QUARANTINED);
+	ck_assert_int_eq(
+	    store_forget_run(trial.a, trial.arena, "t", "r", &answer), STORE_OK);
+	ck_assert_str_eq(answer, "FORGOTTEN");
+	trial_submit("t", "r");
+	trial_claim(trial.a, "t", LONG, &claim);
+	ck_assert_int_eq(trial_commit(trial.a, &claim, "c", "running"), STORE_OK);
+	ck_assert(!trial.committed.cancel_wanted);
+}
+
+START_TEST(what_took_its_owners_down_is_wanted_cancelled_no_more)
+{
+	trial_play(play_wanted);
 }
 END_TEST
 
@@ -379,6 +410,7 @@ tcase_store_blame(void)
 	tcase_add_test(tcase, who_rests_and_is_given_back_gets_nothing_for_it);
 	tcase_add_test(tcase, what_is_counted_behind_progress_is_not);
 	tcase_add_test(tcase, who_ended_late_is_known_until_there_is_progress);
+	tcase_add_test(tcase, what_took_its_owners_down_is_wanted_cancelled_no_more);
 	tcase_add_test(tcase, who_comes_back_was_not_taken_down);
 	tcase_add_loop_test(tcase, who_asks_for_what_he_has_lost_lives, 0, WAYS);
 	tcase_add_test(tcase, who_comes_back_is_heard_once);
