@@ -407,16 +407,17 @@ end
 -- of one that was opened without any.
 local function end_of_time(prefix, thread, now, usual)
   local thread_key = prefix .. 't:' .. thread
-  local head = redis.call('HMGET', thread_key, 'head', 'ttl', 'version', 'created')
+  local head = redis.call('HMGET', thread_key, 'rolled', 'ttl', 'version', 'created')
   local ms, action = string.match(head[2] or '', '^(%d+) ([%a_]+)$')
+  local goes = action == 'delete' or not head[3] -- nothing to keep: no run has ever begun there
   if not head[2] and head[4] and usual ~= '' then
     redis.call('HSET', thread_key, 'ttl', usual)
     keep_until(prefix, thread, usual, now)
   elseif not ms or ms == '0' then
     redis.call('ZREM', prefix .. 'ttl', thread)
-  elseif refusal(thread_key, prefix, '0') then
+  elseif refusal(thread_key, prefix, '0') or head[1] and not goes then
     redis.call('ZADD', prefix .. 'ttl', now + tonumber(ms), thread)
-  elseif action == 'delete' or not head[3] then -- nothing to keep: no run has ever begun there
+  elseif goes then
     return nil, (forget_thread(thread_key, prefix, thread))
   else
     redis.call('ZADD', prefix .. 'ttl', now + LATER_MS, thread)
@@ -426,9 +427,9 @@ local function end_of_time(prefix, thread, now, usual)
 end
 
 -- expire(due key; prefix, limit[, usual]): threads whose time is over: those to be deleted are (by several calls,
--- those with many runs), those to be pruned are returned, and found again in a minute. One that is not free, or waits for an answer,
--- stays for its time once more; one that is damaged, for a minute, and the others go on. One that was opened
--- without a ttl gets the usual one.
+-- those with many runs), those to be pruned are returned, and found again in a minute. One that is not free, waits for an answer, or
+-- is to be put back before it can be pruned, stays for its time once more; one that is damaged, for a minute, and the others
+-- go on. One that was opened without a ttl gets the usual one.
 local function expire(_, args)
   local prefix, now, found, forgotten = args[1], now_ms(), {}, 0
   local over = redis.call('ZRANGEBYSCORE', prefix .. 'ttl', '-inf', now, 'LIMIT', 0, args[2])

@@ -1,5 +1,6 @@
 /* A thread as a whole: its past, pruning, deletion, expiry. */
 #include <check.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "fiber.h"
@@ -283,14 +284,25 @@ expire(void)
 	return value_size(threads);
 }
 
+/* Where it is written when a thread's time is over. */
+static const char *
+due_key(void)
+{
+	return arena_printf(
+	    trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t")));
+}
+
 /* Its time is over. */
 static void
 make_due(void)
 {
-	trial_ask("ZADD",
-	    arena_printf(
-		trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t"))),
-	    "1", "t");
+	trial_ask("ZADD", due_key(), "1", "t");
+}
+
+static const char *
+due_at(void)
+{
+	return redis_reply_text(trial_ask("ZSCORE", due_key(), "t"));
 }
 
 static void
@@ -335,13 +347,57 @@ START_TEST(who_waits_for_an_answer_does_not_expire)
 }
 END_TEST
 
+/* The run is cancelled, and what it was before it is to be. */
+static void
+play_back(const char *run)
+{
+	const char *answer, *status;
+	struct store_claim claim;
+
+	trial_submit("t", run);
+	trial_claim(trial.a, "t", STORE_THREAD_LEASE_MS, &claim);
+	ck_assert_int_eq(
+	    store_cancel_back(trial.a, trial.arena, "t", run, &answer, &status),
+	    STORE_OK);
+	thread_commit(&claim, "cancelled", "cancelled");
+}
+
+/* A thread is pruned no sooner than its next run has put it back; until then nobody reads it for that. */
+static void
+play_put_back(void)
+{
+	long long now_s;
+
+	thread_play("r1", 2, "success");
+	trial_hset("t:t", "ttl", "600000 keep_latest");
+	play_back("r2");
+	now_s = strtoll(redis_reply_text(value_at(trial_ask("TIME"), 0)), NULL, 10);
+	make_due();
+	ck_assert_uint_eq(expire(), 0);
+	ck_assert_int_ge(strtoll(due_at(), NULL, 10), (now_s + 600) * 1000);
+	thread_play("r3", 1, "success");
+	make_due();
+	ck_assert_uint_eq(expire(), 1);
+	/* One that is to be deleted is. */
+	play_back("r4");
+	trial_hset("t:t", "ttl", "600000 delete");
+	make_due();
+	ck_assert_uint_eq(expire(), 0);
+	ck_assert_int_eq(
+	    trial_ask("EXISTS", store_thread_key(trial.arena, "t"))->integer, 0);
+}
+
+START_TEST(who_is_put_back_is_looked_at_again_when_its_time_is_over)
+{
+	trial_play(play_put_back);
+}
+END_TEST
+
 /* Whoever else prunes a thread changes nothing of when its time is over: it is as it was, whatever is to be done then. */
 static void
 play_pruned_by_hand(void)
 {
 	static const char *const ttls[] = { "600000 delete", "600000 keep_latest" };
-	const char *due = arena_printf(
-	    trial.arena, "%sttl", store_prefix(trial.arena, store_shard("t")));
 	struct store_pruned pruned;
 	const char *run, *at;
 
@@ -349,11 +405,11 @@ play_pruned_by_hand(void)
 		run = arena_printf(trial.arena, "r%zu", i);
 		trial_hset("t:t", "ttl", ttls[i]);
 		thread_play(run, 3, "success");
-		at = redis_reply_text(trial_ask("ZSCORE", due, "t"));
+		at = due_at();
 		ck_assert_ptr_nonnull(at);
 		ck_assert_int_eq(
 		    store_prune(trial.a, trial.arena, "t", 1, false, &pruned), STORE_OK);
-		ck_assert_str_eq(redis_reply_text(trial_ask("ZSCORE", due, "t")), at);
+		ck_assert_str_eq(due_at(), at);
 	}
 }
 
@@ -378,6 +434,7 @@ tcase_store_keep(void)
 	tcase_add_test(tcase, of_a_deleted_thread_nothing_is_left);
 	tcase_add_test(tcase, a_copy_goes_on_after_a_death);
 	tcase_add_test(tcase, who_waits_for_an_answer_does_not_expire);
+	tcase_add_test(tcase, who_is_put_back_is_looked_at_again_when_its_time_is_over);
 	tcase_add_test(tcase, pruning_by_hand_leaves_a_threads_time);
 	return tcase;
 }
