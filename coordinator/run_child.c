@@ -37,26 +37,31 @@ owner_size(const char *run)
 }
 
 const char *
+child_digest(struct arena *arena, const struct value *value)
+{
+	struct digest *digest = digest_new();
+	uint8_t bytes[DIGEST_BYTES];
+	const char *text = "";
+	size_t i;
+
+	digest_add(digest, value_array(arena, &value, 1), 0, 1);
+	digest_get(digest, bytes);
+	digest_destroy(&digest);
+	for (i = 0; i < DIGEST_BYTES; i++)
+		text = arena_printf(arena, "%s%02x", text, bytes[i]);
+	return text;
+}
+
+const char *
 child_run(struct arena *arena, const struct run *run, const char *base, size_t number)
 {
 	const char *id = arena_printf(arena, "%s-%" PRIu64 "-%s-%zu", run->id, run->step,
 	    strrchr(base, '.') + 1, number);
-	int owner = owner_size(run->id);
-	const struct value *name = value_str(arena, id);
-	uint8_t bytes[DIGEST_BYTES];
-	struct digest *digest;
-	size_t i;
 
 	if (wire_is_run_id(id) && strlen(id) <= RUN_ID_BYTES_MAX / 2)
 		return id;
-	digest = digest_new();
-	digest_add(digest, value_array(arena, &name, 1), 0, 1);
-	digest_get(digest, bytes);
-	digest_destroy(&digest);
-	id = arena_printf(arena, "%.*schild-", owner, run->id);
-	for (i = 0; i < DIGEST_BYTES; i++)
-		id = arena_printf(arena, "%s%02x", id, bytes[i]);
-	return id;
+	return arena_printf(arena, "%.*schild-%s", owner_size(run->id), run->id,
+	    child_digest(arena, value_str(arena, id)));
 }
 
 uint64_t

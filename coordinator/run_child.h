@@ -18,6 +18,9 @@ struct child {
 	struct agent *compiled;          /* a reference, or NULL */
 };
 
+/* A name of what value is, in hexadecimal digits. */
+const char *child_digest(struct arena *arena, const struct value *value);
+
 /* The id of the number-th that the call with that first id wants, "<run>.<step>.<index>": it is
  * "<run>-<step>-<index>-<number>", or where that is long a digest of it, behind
  * whose it is, if the run's name says so. */

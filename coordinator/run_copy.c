@@ -81,6 +81,17 @@ copy_thread(struct run *run, const struct value *call, struct child *child)
 		   : GO_DROP;
 }
 
+/* The id of the run that copies what holds up the call under key. It says what that is: who takes run over may find that the thread
+ * which it copies waits for something else by now, and that the other one was copied. */
+static const char *
+copying_run(struct run *run, const char *key, const struct value *held)
+{
+	struct arena *arena = run->arena;
+
+	return child_run(arena, run,
+	    arena_printf(arena, ".copy%s-%s", key, child_digest(arena, held)), 1);
+}
+
 /* *call_r: the call under key of what the pause keeps, held up by a copy. By the child itself where that cannot be copied any
  * more: who answers it is told how it stands. */
 static enum go
@@ -97,8 +108,7 @@ copy_child(struct run *run, const char *key, const struct value *call,
 	if (value_get_text(held, "thread") == NULL || value_has(held, "at_work") ||
 	    child_depth_above(run) >= CHILD_DEPTH_MAX)
 		return GO_ON;
-	child.run = child.thread =
-	    child_run(arena, run, arena_printf(arena, ".copy%s", key), 1);
+	child.run = child.thread = copying_run(run, key, held);
 	awaited_begin(run);
 	go = copy_thread(run, call, &child);
 	awaited_end(run);
