@@ -7,6 +7,7 @@
 #include <unistd.h>
 
 #include "has.h"
+#include "literal.h"
 #include "story_bench.h"
 
 TCase *tcase_serve_streams(void);
@@ -135,20 +136,36 @@ START_TEST(messages_grow)
 }
 END_TEST
 
+/* What a stream's run on that thread has left, with what it asks, as who waits for it is told. */
+static const struct value *
+left_by(const char *thread, const struct story *story)
+{
+	const char *run = value_get_text(story->frames[0].data, "run_id");
+
+	return serve_get(serve_text("/threads/%s/runs/%s/join", thread, run), 200);
+}
+
 START_TEST(a_pause_is_shown_and_its_answer_goes_on)
 {
 	const char *id = serve_thread();
 	struct story story = { 0 }, more = { 0 };
-	const struct value *asks;
+	const struct value *values, *asks, *state;
 	struct serve_answer answer;
 
 	story_stream(id, "approver", "'stream_mode': ['values', 'updates']", &story);
-	asks = value_get(story_last(&story, "values")->data, "__interrupt__");
+	values = story_last(&story, "values")->data;
+	asks = value_get(values, "__interrupt__");
 	ck_assert_uint_eq(value_size(asks), 1);
+	ck_assert_uint_eq(value_size(story_last(&story, "updates")->data), 1);
 	ck_assert(value_equal(
 	    value_get(story_last(&story, "updates")->data, "__interrupt__"), asks));
-	/* The state comes before it. */
-	ck_assert_str_eq(serve_last_text(story.frames[story.count - 3].data), "May I?");
+	ck_assert_str_eq(serve_last_text(values), "May I?");
+	ck_assert(value_equal(values, left_by(id, &story)));
+	/* The state comes before it, too: pages take the question alone of what has one. */
+	state = story.frames[story.count - 3].data;
+	ck_assert(value_equal(
+	    value_map_with(serve_bench.fleet.arena, values, "__interrupt__", NULL),
+	    state));
 	answer = ASK(.path = serve_text("/threads/%s/runs/stream", id),
 	    .body = "{'assistant_id': 'approver', 'command': {'resume': {'decisions': "
 		    "[{'type': 'approve'}]}}, 'stream_mode': 'values'}",
@@ -159,7 +176,27 @@ START_TEST(a_pause_is_shown_and_its_answer_goes_on)
 }
 END_TEST
 
-/* As useStream asks whose page reads no values. */
+/* The last state that is shown is a state. */
+START_TEST(a_pause_that_asks_nothing_has_the_state)
+{
+	const char *id = serve_thread();
+	struct story story = { 0 };
+	const struct value *values;
+
+	story_stream(id, "quick",
+	    "'interrupt_before': ['model'], 'stream_mode': ['values', 'updates']",
+	    &story);
+	values = story_last(&story, "values")->data;
+	ck_assert_value(
+	    serve_bench.fleet.arena, value_get(values, "__interrupt__"), "[]");
+	ck_assert_str_eq(serve_last_text(values), "Hi");
+	ck_assert(value_equal(values, left_by(id, &story)));
+	ck_assert_value(serve_bench.fleet.arena, story_last(&story, "updates")->data,
+	    "{'__interrupt__': []}");
+}
+END_TEST
+
+/* As useStream asks whose page reads no values: without them it has no state, either. */
 START_TEST(a_question_is_shown_beside_messages_alone)
 {
 	struct story story = { 0 };
@@ -167,6 +204,7 @@ START_TEST(a_question_is_shown_beside_messages_alone)
 	story_stream(
 	    serve_thread(), "approver", "'stream_mode': ['messages-tuple']", &story);
 	ck_assert_uint_eq(story_count(&story, "values"), 1);
+	ck_assert_uint_eq(value_size(story_last(&story, "values")->data), 1);
 	ck_assert_uint_eq(
 	    value_size(value_get(story_last(&story, "values")->data, "__interrupt__")),
 	    1);
@@ -401,6 +439,7 @@ tcase_serve_streams(void)
 	tcase_add_test(tcase, what_a_tool_tells_is_shown_while_it_works);
 	tcase_add_test(tcase, messages_grow);
 	tcase_add_test(tcase, a_pause_is_shown_and_its_answer_goes_on);
+	tcase_add_test(tcase, a_pause_that_asks_nothing_has_the_state);
 	tcase_add_test(tcase, a_question_is_shown_beside_messages_alone);
 	tcase_add_test(tcase, an_error_ends_a_stream);
 	tcase_add_test(tcase, a_stream_of_a_thread_of_its_own_is_a_stream);

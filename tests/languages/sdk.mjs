@@ -10,6 +10,7 @@ import { told } from "./sdk_told.mjs";
 const require = createRequire(new URL("../../examples/clients/javascript/chat.mjs", import.meta.url));
 const { Client } = require("@langchain/langgraph-sdk");
 const { StreamController } = require("@langchain/langgraph-sdk/stream");
+const ui = require("@langchain/langgraph-sdk/ui");
 
 const [url, ...wanted] = process.argv.slice(2);
 const client = new Client({ apiUrl: url });
@@ -38,7 +39,7 @@ function breaking(frames) {
 
 const parts = {
 	...told(client, input),
-	...page(client, input, StreamController),
+	...page(client, input, StreamController, ui),
 	...docs(url),
 
 	async stream() {
@@ -295,7 +296,8 @@ const parts = {
 	async interrupts() {
 		const { thread_id: thread } = await client.threads.create();
 		const chunks = await collect(client.runs.stream(thread, "approver", { input, streamMode: ["values", "updates"] }));
-		const asks = events(chunks, "values").at(-1).data.__interrupt__;
+		const { __interrupt__: asks, ...left } = events(chunks, "values").at(-1).data;
+		assert.deepEqual(left, (await client.threads.getState(thread)).values);
 		assert.equal(asks[0].value.action_requests[0].name, "note");
 		const { status, interrupts } = await client.threads.get(thread);
 		assert.equal(status, "interrupted");

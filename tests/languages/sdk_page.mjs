@@ -1,9 +1,10 @@
 // What useStream is made of: a page's controller, which follows a thread by two streams that show different things.
 import assert from "node:assert/strict";
+import { collect, events } from "./sdk_kit.mjs";
 
 const textOf = ({ content }) => (typeof content === "string" ? content : content.map(({ text = "" }) => text).join(""));
 
-export const page = (client, input, StreamController) => {
+export const page = (client, input, StreamController, { StreamManager, MessageTupleManager }) => {
 	function open(assistantId) {
 		const created = [], completed = [];
 		let wake = () => {};
@@ -51,6 +52,17 @@ export const page = (client, input, StreamController) => {
 			assert.equal(completed[0][1], "interrupt");
 			assert.equal(state().error, undefined);
 			await controller.dispose();
+		},
+
+		// What the older useStream is made of takes the state from the frames before a pause's, and of that what is asked alone.
+		async question() {
+			const { thread_id: thread } = await client.threads.create();
+			const chunks = await collect(client.runs.stream(thread, "approver", { input, streamMode: ["values", "updates"] }));
+			const manager = new StreamManager(new MessageTupleManager(), {});
+			const options = { callbacks: {}, onError: assert.ifError };
+			await manager.start(async () => chunks, { ...options, getMessages: ({ messages }) => messages ?? [] });
+			assert.deepEqual(manager.values, events(chunks, "values").at(-1).data);
+			assert.deepEqual(manager.values.messages, (await client.threads.getState(thread)).values.messages);
 		},
 	};
 };

@@ -92,7 +92,7 @@ START_TEST(only_what_was_asked_for_is_shown)
 	    literal(fb.arena, "[{'type': 'tool', 'id': 'x', 'content': '1'}]"));
 	frames_values(fb.frames, literal(fb.arena, "{'n': 1}"));
 	frames_close(fb.frames, 2);
-	frames_interrupts(fb.frames, fb.arena, value_empty_array());
+	frames_interrupts(fb.frames, fb.arena, NULL, value_empty_array());
 	frames_close(fb.frames, 3);
 	ck_assert_str_eq(fb_shown(), modes[_i].expected);
 }
@@ -242,15 +242,25 @@ START_TEST(an_update_has_messages_and_fields)
 }
 END_TEST
 
+/* A value has the state as well, where that can be read. */
 START_TEST(a_pause_is_an_update_and_a_value)
 {
+	const struct value *asks =
+	    literal(fb.arena, "[{'id': 'i', 'value': {'q': '?'}}]");
+
 	fb_begin(MODE_UPDATES | MODE_VALUES, "6");
 	frames_interrupts(
-	    fb.frames, fb.arena, literal(fb.arena, "[{'id': 'i', 'value': {'q': '?'}}]"));
+	    fb.frames, fb.arena, literal(fb.arena, "{'messages': [], 'n': 1}"), asks);
 	frames_close(fb.frames, 7);
 	ck_assert_str_eq(fb_shown(),
 	    "updates@6 {'__interrupt__':[{'id':'i','value':{'q':'?'}}]}\n"
-	    "values@7 {'__interrupt__':[{'id':'i','value':{'q':'?'}}]}\n");
+	    "values@7 {'messages':[],'n':1,'__interrupt__':[{'id':'i','value':{'q':'?'}}]"
+	    "}\n");
+	frames_interrupts(fb.frames, fb.arena, NULL, asks);
+	frames_close(fb.frames, 8);
+	ck_assert_str_eq(fb_shown(),
+	    "updates@7 {'__interrupt__':[{'id':'i','value':{'q':'?'}}]}\n"
+	    "values@8 {'__interrupt__':[{'id':'i','value':{'q':'?'}}]}\n");
 }
 END_TEST
 
@@ -258,11 +268,11 @@ END_TEST
 START_TEST(a_question_is_told_whatever_was_asked_for)
 {
 	fb_begin(TUPLE, "6");
-	frames_interrupts(fb.frames, fb.arena, value_empty_array());
+	frames_interrupts(fb.frames, fb.arena, NULL, value_empty_array());
 	frames_close(fb.frames, 7);
 	ck_assert_str_eq(fb_shown(), "");
 	frames_interrupts(
-	    fb.frames, fb.arena, literal(fb.arena, "[{'id': 'i', 'value': 1}]"));
+	    fb.frames, fb.arena, NULL, literal(fb.arena, "[{'id': 'i', 'value': 1}]"));
 	frames_close(fb.frames, 8);
 	ck_assert_str_eq(
 	    fb_shown(), "values@8 {'__interrupt__':[{'id':'i','value':1}]}\n");

@@ -430,14 +430,15 @@ frames_trail(struct frames *frames, struct arena *arena, const struct value *ite
 }
 
 void
-frames_interrupts(
-    struct frames *frames, struct arena *arena, const struct value *interrupts)
+frames_interrupts(struct frames *frames, struct arena *arena, const struct value *values,
+    const struct value *interrupts)
 {
 	const struct value *data = value_map(arena, "__interrupt__", interrupts, NULL);
 	bool is_untold = (frames->modes & (MODE_UPDATES | MODE_VALUES)) == 0;
 
 	if (frames_shows(frames, MODE_UPDATES))
 		frames_add(frames, "updates", data);
+	data = value_map_merge(arena, values, data);
 	/* Who asked for neither hears of a question all the same, as with LangGraph's server. */
 	if (frames_shows(frames, MODE_VALUES) ||
 	    (is_untold && value_size(interrupts) > 0))

@@ -49,9 +49,10 @@ void frames_graph(
     struct frames *frames, struct arena *arena, bool ends, const struct value *value);
 /* What trail.h tells of: {type, step, at, payload}. */
 void frames_trail(struct frames *frames, struct arena *arena, const struct value *item);
-/* The run pauses and asks that ([{id, value}]); where it asks something, also who asked for another mode is told. */
-void frames_interrupts(
-    struct frames *frames, struct arena *arena, const struct value *interrupts);
+/* The run pauses and asks that ([{id, value}]); values: the state that it has left, told beside it, or NULL where values are not shown
+ * or it cannot be read. Where it asks something, also who asked for another mode is told. */
+void frames_interrupts(struct frames *frames, struct arena *arena,
+    const struct value *values, const struct value *interrupts);
 /* The run ended by error ({type, message}). */
 void frames_error(struct frames *frames, struct arena *arena, const struct value *error);
 /* All frames of the stored event of that number are made. */

@@ -62,20 +62,25 @@ note(struct stream *stream, enum store_status status)
 		stream->trouble = status;
 }
 
-/* The thread's state; of a thread that cannot be read nothing. */
-static void
-show_state(struct stream *stream, struct arena *arena)
+/* The thread's state; NULL: values are not shown, or the thread cannot be read. */
+static const struct value *
+read_state(struct stream *stream, struct arena *arena)
 {
 	const struct value *thread, *values = NULL;
 
+	if ((stream->begun->body.modes & MODE_VALUES) != 0)
+		note(stream, blueprint_thread(stream->call, arena, stream->begun->thread,
+				 stream->begun->run, &thread, &values));
+	return values;
+}
+
+static void
+show_state(struct stream *stream, struct arena *arena)
+{
 	if (!stream->is_changed)
 		return;
 	stream->is_changed = false;
-	if ((stream->begun->body.modes & MODE_VALUES) == 0)
-		return;
-	note(stream, blueprint_thread(stream->call, arena, stream->begun->thread,
-			 stream->begun->run, &thread, &values));
-	frames_values(stream->frames, values);
+	frames_values(stream->frames, read_state(stream, arena));
 }
 
 /* What the event says was added. */
@@ -195,14 +200,19 @@ show_start(struct stream *stream, struct arena *arena, const struct value *event
 	show_step(stream, arena, event);
 }
 
+/* The state, where it has changed, comes by itself as well: useStream takes of the frame of a pause nothing but what is asked. */
 static void
 show_pause(struct stream *stream, struct arena *arena, const struct value *event)
 {
-	show_state(stream, arena);
+	const struct value *values = read_state(stream, arena);
+
+	if (stream->is_changed)
+		frames_values(stream->frames, values);
+	stream->is_changed = false;
 	show_trail(stream, arena, event);
 	if (stream->is_cut)
 		return;
-	frames_interrupts(stream->frames, arena,
+	frames_interrupts(stream->frames, arena, values,
 	    shape_interrupts(arena, value_get(event, "interrupts")));
 }
 
