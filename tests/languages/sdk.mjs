@@ -3,7 +3,7 @@ import assert from "node:assert/strict";
 import { createRequire } from "node:module";
 import net from "node:net";
 import { docs } from "./docs_page.mjs";
-import { collect, collectUntil, events, texts, textsOf } from "./sdk_kit.mjs";
+import { begun, collect, collectUntil, done, events, texts, textsOf } from "./sdk_kit.mjs";
 import { page } from "./sdk_page.mjs";
 import { told } from "./sdk_told.mjs";
 
@@ -122,15 +122,11 @@ const parts = {
 	async thread() {
 		const { thread_id: thread } = await client.threads.create();
 		const begin = (agent) => client.runs.create(thread, agent, { input, multitaskStrategy: "enqueue" });
-		// A state that is read late may come before the words that are in it.
-		const isAll = (chunks) =>
-			Object.values(texts(chunks)).includes("Third.") && events(chunks, "values").at(-1)?.data.messages.length === 6;
-		const runs = [];
-		runs.push(await begin("talker"), await begin("quick"));
+		const ids = [(await begin("talker")).run_id, (await begin("quick")).run_id];
+		const isAll = (chunks) => done(chunks).includes(ids[1]);
 		const chunks = await collectUntil(client.threads.joinStream(thread, { lastEventId: "-1" }), isAll);
 		const { values } = await client.threads.getState(thread);
-		const ids = runs.map(({ run_id }) => run_id);
-		assert.deepEqual(events(chunks, "metadata").map(({ data }) => data.run_id), ids);
+		assert.deepEqual([begun(chunks), done(chunks)], [ids, ids]);
 		assert.deepEqual(texts(chunks), textsOf(values));
 		assert.deepEqual(events(chunks, "values").at(-1).data, values);
 		const left = events(chunks, "values").findLast(({ id }) => id.startsWith(ids[0])).data;
@@ -140,7 +136,8 @@ const parts = {
 			collectUntil(client.threads.joinStream(thread, { lastEventId, streamMode: ["messages-tuple", "values"] }), isAll);
 		const rest = await more(chunks[cut].id);
 		assert.deepEqual(texts([...chunks.slice(0, cut + 1), ...rest]), textsOf(values));
-		assert.deepEqual(events(rest, "metadata").map(({ data }) => data.run_id), ids.slice(1));
+		assert.deepEqual([begun(rest), done(rest)], [ids.slice(1), ids]);
+		assert.deepEqual(begun(await more(chunks.find(({ data }) => data.status === "run_done").id)), ids.slice(1));
 		assert.deepEqual(texts(await more("-1")), textsOf(values));
 		await assert.rejects(collect(client.threads.joinStream(thread, { streamMode: "lifecycle" })), /stream_mode/);
 		await assert.rejects(collect(client.threads.joinStream("nobody")), /nobody/);

@@ -15,6 +15,11 @@ export function textsOf({ messages }) {
 
 export const events = (chunks, event) => chunks.filter((chunk) => chunk.event === event);
 
+// The runs that a thread's stream has begun to show, and those that it has said are done.
+const runsOf = (chunks, isOf) => events(chunks, "metadata").flatMap(({ data }) => (isOf(data) ? [data.run_id] : []));
+export const begun = (chunks) => runsOf(chunks, ({ attempt }) => attempt === 1);
+export const done = (chunks) => runsOf(chunks, ({ status }) => status === "run_done");
+
 export async function collect(stream, most = Infinity) {
 	const chunks = [];
 	for await (const chunk of stream) if (chunks.push(chunk) >= most) break;

@@ -1,6 +1,6 @@
 // Parts of sdk.mjs: what the modes `events` and `tools` tell of a run, what is left of one that was rolled back, and a past that is gone back to.
 import assert from "node:assert/strict";
-import { collect, collectUntil, events, texts, textsOf } from "./sdk_kit.mjs";
+import { begun, collect, collectUntil, done, events, texts, textsOf } from "./sdk_kit.mjs";
 
 export const told = (client, input) => ({
 	// As LangChain's callbacks tell of it: the graph, its nodes, and the models and tools within.
@@ -75,14 +75,14 @@ export const told = (client, input) => ({
 		for (const { run_id } of [slow, waiting]) await assert.rejects(client.runs.get(thread, run_id), { status: 404 });
 		const ids = (await client.runs.list(thread)).map(({ run_id }) => run_id).reverse();
 		assert.deepEqual([ids.length, ids[1]], [2, last.run_id]);
-		const shown = (chunks) => events(chunks, "metadata").map(({ data }) => data.run_id);
-		const isAll = (chunks) => shown(chunks).length === 2;
-		assert.deepEqual(shown(await collectUntil(client.threads.joinStream(thread, { lastEventId: "-1" }), isAll)), ids);
+		const isAll = (chunks) => done(chunks).includes(last.run_id);
+		const all = await collectUntil(client.threads.joinStream(thread, { lastEventId: "-1" }), isAll);
+		assert.deepEqual([begun(all), done(all)], [ids, ids]);
 		// Who was there goes on with what came behind it.
-		const isOne = (chunks) => shown(chunks).length === 1;
-		assert.deepEqual(shown(await collectUntil(live, isOne)), [last.run_id]);
-		const rest = await collectUntil(client.threads.joinStream(thread, { lastEventId: `${slow.run_id}/1` }), isOne);
-		assert.deepEqual(shown(rest), [last.run_id]);
+		const seen = await collectUntil(live, isAll);
+		assert.deepEqual([begun(seen), done(seen)], [[last.run_id], [slow.run_id, last.run_id]]);
+		const rest = await collectUntil(client.threads.joinStream(thread, { lastEventId: `${slow.run_id}/1` }), isAll);
+		assert.deepEqual(begun(rest), [last.run_id]);
 	},
 
 	// The steps of LangGraph's page on time travel, and the same by what the types of the SDK say that an update is answered by.

@@ -1,9 +1,13 @@
 /* thread_join: GET /threads/{id}/stream: what is shown of each run, one run after the other, for as long as the client stays. */
 #include <string.h>
 
+#include "json.h"
 #include "runs.h"
 #include "thread_find.h"
 #include "thread_walk.h"
+
+/* What the id of a run's last frame has in the place of a number. */
+#define DONE "done"
 
 struct join {
 	struct call *call;
@@ -22,6 +26,19 @@ beat(struct join *join)
 	return exchange_write(join->call->exchange, EVENTS_BEAT, strlen(EVENTS_BEAT));
 }
 
+/* Says that a run is done, as LangGraph's server does: who reads frame by frame knows no other end of it. */
+static int
+say_done(struct join *join, struct arena *arena, const char *run)
+{
+	const struct value *data = value_map(arena, "status",
+	    value_str(arena, "run_done"), "run_id", value_str(arena, run), NULL);
+	const char *frame =
+	    arena_printf(arena, "event: metadata\ndata: %s\nid: %s/" DONE "\n\n",
+		json_text(arena, data), run);
+
+	return exchange_write(join->call->exchange, frame, strlen(frame));
+}
+
 /* Returns 0 when it has ended, or has not come to its time: others go ahead of it; -1 when the stream has. */
 static int
 show_run(struct join *join, struct arena *arena, const char *run)
@@ -37,7 +54,9 @@ show_run(struct join *join, struct arena *arena, const char *run)
 		return found;
 	begun.record = record;
 	run_body_recall(record, &begun.body);
-	return runs_show(call, &begun, true, join->last_id) ? 0 : -1;
+	if (!runs_show(call, &begun, true, join->last_id))
+		return -1;
+	return say_done(join, arena, run);
 }
 
 /* Returns -1 when the stream has ended. */
@@ -60,20 +79,23 @@ go_on(struct join *join)
 	return result;
 }
 
-/* Where the client is: behind "<run>/<frame>", before all ("-1" or "-"), or here and now. What is not there any more is
+/* Where the client is: behind "<run>/<frame>", or all of "<run>/done", before all ("-1" or "-"), or here and now. What is not there any more is
  * here and now. */
 static enum store_status
 find_place(struct join *join, const char *last_id)
 {
-	const char *mark = last_id == NULL ? NULL : strrchr(last_id, '/');
+	const char *mark = last_id == NULL ? NULL : strrchr(last_id, '/'), *run = NULL;
 	enum store_status status = STORE_NONE;
 
 	if (last_id != NULL && (strcmp(last_id, "-1") == 0 || strcmp(last_id, "-") == 0))
 		return STORE_OK;
-	if (mark != NULL)
-		status = thread_walk_find(&join->walk,
-		    arena_copy(join->call->arena, last_id, (size_t)(mark - last_id)));
-	if (status == STORE_OK)
+	if (mark != NULL) {
+		run = arena_copy(join->call->arena, last_id, (size_t)(mark - last_id));
+		status = thread_walk_find(&join->walk, run);
+	}
+	if (status == STORE_OK && strcmp(mark + 1, DONE) == 0)
+		thread_walk_step(&join->walk, run);
+	else if (status == STORE_OK)
 		join->last_id = arena_strdup(join->call->arena, mark + 1);
 	return status == STORE_NONE ? thread_walk_begin(&join->walk) : status;
 }
