@@ -56,7 +56,9 @@ const parts = {
 		assert.deepEqual(texts(chunks), textsOf(state.values));
 		assert.deepEqual(events(chunks, "updates").map(({ data }) => Object.keys(data)[0]), ["model", "tools", "model"]);
 		assert.deepEqual(events(chunks, "values").at(-1).data, state.values);
-		assert.equal(events(chunks, "messages/complete").length, 4);
+		const [, ...said] = state.values.messages;
+		assert.deepEqual(events(chunks, "messages/complete").map(({ data }) => data), said.map((message) => [message]));
+		assert.deepEqual(events(chunks, "messages/metadata").flatMap(({ data }) => Object.keys(data)), said.map(({ id }) => id));
 		assert.equal(events(chunks, "messages/partial").at(-1).data[0].id, state.values.messages.at(-1).id);
 		const calls = events(chunks, "messages").flatMap(({ data }) => data[0].tool_call_chunks ?? []);
 		assert.deepEqual(calls.map(({ name, args }) => [name, JSON.parse(args)]), [["note", { text: "hello" }]]);

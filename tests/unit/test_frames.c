@@ -1,5 +1,6 @@
 /* What who follows a run is shown, frame by frame. */
 #include <check.h>
+#include <string.h>
 
 #include "has.h"
 #include "literal.h"
@@ -182,7 +183,21 @@ START_TEST(a_humans_message_is_no_piece)
 	frames_step(fb.frames, fb.arena, literal(fb.arena, "{'kind': 'started'}"),
 	    literal(fb.arena, "[{'type': 'human', 'id': 'h', 'content': 'Hi'}]"));
 	frames_close(fb.frames, 1);
-	ck_assert_str_eq(fb_shown(), "messages/complete@1 'Hi'\n");
+	ck_assert_str_eq(fb_shown(), "");
+	fb_end_step(2, 1, "x.before_model",
+	    "[{'type': 'human', 'id': 'i', 'content': 'So far'}]");
+	ck_assert_str_eq(fb_shown(), "");
+}
+END_TEST
+
+/* What it was given else is as little told whole: no node has written it. */
+START_TEST(what_a_run_was_given_is_not_told_whole)
+{
+	fb_begin(MODE_MESSAGES, NULL);
+	frames_step(fb.frames, fb.arena, literal(fb.arena, "{'kind': 'started'}"),
+	    literal(fb.arena, "[{'type': 'ai', 'id': 'a', 'content': 'Before'}]"));
+	frames_close(fb.frames, 1);
+	ck_assert_str_eq(fb_shown(), "");
 }
 END_TEST
 
@@ -204,6 +219,31 @@ START_TEST(whole_messages_grow)
 }
 END_TEST
 
+/* As whom each is, once: a tool's message, what was not heard, and what a hook has written. */
+START_TEST(whole_messages_say_what_they_are_of)
+{
+	static const struct {
+		const char *node, *message, *begins;
+	} whole[] = {
+		{ "tools", "[{'type': 'tool', 'id': 'x', 'content': 'It'}]",
+		    "messages/metadata@6 {'x':{'metadata':{" },
+		{ "model", "[{'type': 'ai', 'id': 'r-3-1', 'content': 'It'}]",
+		    "messages/metadata@6 {'r-3-1':{'metadata':{" },
+		{ "y.after_model", "[{'type': 'ai', 'id': 'r-3-2', 'content': 'It'}]",
+		    "messages/metadata@6 {'r-3-2':{'metadata':{" },
+	};
+	const char *shown;
+
+	fb_begin(MODE_MESSAGES, "6");
+	fb_end_step(7, 3, whole[_i].node, whole[_i].message);
+	shown = fb_shown();
+	ck_assert_int_eq(strncmp(shown, whole[_i].begins, strlen(whole[_i].begins)), 0);
+	ck_assert_has(
+	    shown, arena_printf(fb.arena, "'langgraph_node':'%s'", whole[_i].node));
+	ck_assert_str_eq(strchr(shown, '\n') + 1, "messages/complete@7 'It'\n");
+}
+END_TEST
+
 /* What stands before the pieces is not known here. */
 START_TEST(who_comes_back_within_a_text_is_shown_it_whole_at_its_end)
 {
@@ -216,12 +256,19 @@ END_TEST
 
 START_TEST(a_new_attempt_grows_from_nothing)
 {
+	const char *shown;
+
 	fb_begin(MODE_MESSAGES, "6");
 	fb_hear_text(3, 0, "Hullo");
 	fb_hear("{'kind': 'restart', 'step': 3}");
 	frames_taken(fb.frames);
 	fb_hear_text(3, 0, "Hel");
-	ck_assert_has(fb_shown(), "messages/partial@6:3:3 'Hel'\n");
+	shown = fb_shown();
+	ck_assert_has(shown, "messages/metadata@6:3:3 {'r-3-1.1':");
+	ck_assert_has(shown, "messages/partial@6:3:3 'Hel'\n");
+	/* It has the id of the first attempt, which was told. */
+	fb_end_step(7, 3, "model", ANSWER);
+	ck_assert_str_eq(fb_shown(), "messages/complete@7 'Hello you'\n");
 }
 END_TEST
 
@@ -404,7 +451,9 @@ tcase_frames(void)
 	tcase_add_test(tcase, a_hooks_message_is_whole);
 	tcase_add_test(tcase, a_tools_message_is_whole);
 	tcase_add_test(tcase, a_humans_message_is_no_piece);
+	tcase_add_test(tcase, what_a_run_was_given_is_not_told_whole);
 	tcase_add_test(tcase, whole_messages_grow);
+	tcase_add_loop_test(tcase, whole_messages_say_what_they_are_of, 0, 3);
 	tcase_add_test(tcase, who_comes_back_within_a_text_is_shown_it_whole_at_its_end);
 	tcase_add_test(tcase, a_new_attempt_grows_from_nothing);
 	tcase_add_test(tcase, an_update_has_messages_and_fields);

@@ -216,7 +216,16 @@ as_piece(struct arena *arena, const struct value *message)
 	return value_map_with(arena, message, "type", value_str(arena, "AIMessageChunk"));
 }
 
-/* The old way: what a message is of, once, and then all of it that there is. */
+/* The old way: what a message is of, once, and behind it, time and again, all of it that there is. */
+static void
+add_about(struct frames *frames, struct arena *arena, const char *message,
+    const struct value *metadata)
+{
+	frames_add(frames, "messages/metadata",
+	    value_map(
+		arena, message, value_map(arena, "metadata", metadata, NULL), NULL));
+}
+
 static void
 add_partial(struct frames *frames, struct arena *arena, const struct value *metadata,
     bool is_first)
@@ -227,12 +236,33 @@ add_partial(struct frames *frames, struct arena *arena, const struct value *meta
 	if (text->size != frames->speech.have)
 		return; /* its beginning was shown elsewhere */
 	if (is_first)
-		frames_add(frames, "messages/metadata",
-		    value_map(arena, value_text(speech_id(frames, arena)),
-			value_map(arena, "metadata", metadata, NULL), NULL));
+		add_about(frames, arena, value_text(speech_id(frames, arena)), metadata);
 	message = text_message(frames, arena, text->data, text->size);
 	frames_add(frames, "messages/partial",
 	    value_array_add(arena, value_empty_array(), message));
+}
+
+/* Whether the client has had pieces of that message, and so what it is of: by the id that the first pieces had. */
+static bool
+is_begun(const struct frames *frames, struct arena *arena, int64_t step, const char *id)
+{
+	const struct speech *speech = &frames->speech;
+
+	return speech->step == step && (speech->have > 0 || speech->restarts > 0) &&
+	       strcmp(id,
+		   arena_printf(arena, "%s-%" PRId64 "-1", frames->run.run, step)) == 0;
+}
+
+static void
+add_complete(struct frames *frames, struct arena *arena, int64_t step,
+    const struct value *message, const struct value *metadata)
+{
+	const char *id = value_get_text(message, "id");
+
+	if (id != NULL && !is_begun(frames, arena, step, id))
+		add_about(frames, arena, id, metadata);
+	frames_add(frames, "messages/complete",
+	    value_array_add(arena, value_empty_array(), shape_message(arena, message)));
 }
 
 static void
@@ -369,10 +399,10 @@ add_message(struct frames *frames, struct arena *arena, const struct value *even
 		value_get_text(value_get(message, "response_metadata"), "model_name"));
 	const struct value *piece = NULL;
 
-	if (frames_shows(frames, MODE_MESSAGES))
-		frames_add(frames, "messages/complete",
-		    value_array_add(
-			arena, value_empty_array(), shape_message(arena, message)));
+	/* Who asks knows what he has asked, and what else the run was given: no node has written that. */
+	if (frames_shows(frames, MODE_MESSAGES) && node != NULL &&
+	    !chat_is(message, "human"))
+		add_complete(frames, arena, step, message, metadata);
 	if ((frames->modes & (MODE_MESSAGES_TUPLE | MODE_EVENTS)) != 0)
 		piece = chat_is(message, "ai")
 			    ? rest_of(frames, arena, message, step, is_models)
