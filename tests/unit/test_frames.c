@@ -191,11 +191,12 @@ START_TEST(a_humans_message_is_no_piece)
 END_TEST
 
 /* What it was given else is as little told whole: no node has written it. */
-START_TEST(what_a_run_was_given_is_not_told_whole)
+START_TEST(what_a_run_was_given_is_not_told)
 {
-	fb_begin(MODE_MESSAGES, NULL);
+	fb_begin(MODE_MESSAGES | MODE_MESSAGES_TUPLE, NULL);
 	frames_step(fb.frames, fb.arena, literal(fb.arena, "{'kind': 'started'}"),
-	    literal(fb.arena, "[{'type': 'ai', 'id': 'a', 'content': 'Before'}]"));
+	    literal(fb.arena, "[{'type': 'ai', 'id': 'a', 'content': 'Before'}, "
+			      "{'type': 'tool', 'id': 'b', 'content': 'x'}]"));
 	frames_close(fb.frames, 1);
 	ck_assert_str_eq(fb_shown(), "");
 }
@@ -451,7 +452,7 @@ tcase_frames(void)
 	tcase_add_test(tcase, a_hooks_message_is_whole);
 	tcase_add_test(tcase, a_tools_message_is_whole);
 	tcase_add_test(tcase, a_humans_message_is_no_piece);
-	tcase_add_test(tcase, what_a_run_was_given_is_not_told_whole);
+	tcase_add_test(tcase, what_a_run_was_given_is_not_told);
 	tcase_add_test(tcase, whole_messages_grow);
 	tcase_add_loop_test(tcase, whole_messages_say_what_they_are_of, 0, 3);
 	tcase_add_test(tcase, who_comes_back_within_a_text_is_shown_it_whole_at_its_end);

@@ -398,16 +398,16 @@ add_message(struct frames *frames, struct arena *arena, const struct value *even
 	    frames_about(frames, arena, node != NULL ? node : "", step,
 		value_get_text(value_get(message, "response_metadata"), "model_name"));
 	const struct value *piece = NULL;
-
 	/* Who asks knows what he has asked, and what else the run was given: no node has written that. */
-	if (frames_shows(frames, MODE_MESSAGES) && node != NULL &&
-	    !chat_is(message, "human"))
+	bool is_told = node != NULL && !chat_is(message, "human");
+
+	if (frames_shows(frames, MODE_MESSAGES) && is_told)
 		add_complete(frames, arena, step, message, metadata);
 	if ((frames->modes & (MODE_MESSAGES_TUPLE | MODE_EVENTS)) != 0)
 		piece = chat_is(message, "ai")
 			    ? rest_of(frames, arena, message, step, is_models)
 			    : shape_message(arena, message);
-	if (frames_shows(frames, MODE_MESSAGES_TUPLE) && !chat_is(message, "human"))
+	if (frames_shows(frames, MODE_MESSAGES_TUPLE) && is_told)
 		add_piece(frames, arena, piece, metadata);
 	if (is_models && chat_is(message, "ai"))
 		frames_call_piece(frames, arena, step, piece, metadata);
