@@ -31,6 +31,7 @@ struct broker {
 	struct arena *arena; /* of decoded headers; made anew when it has grown */
 	uint64_t drain_ms;
 	bool has_inside;
+	struct silent silent[SESSIONS_MAX]; /* of the tick under way */
 };
 
 /* The service ends us at drain-ms, come what may: some of it is for the last words. */
@@ -222,6 +223,8 @@ feed_message(struct broker *broker, uint64_t peer, struct parts *parts)
 	if (wire_decode(broker->arena, parts_data(parts, 1), parts_size(parts, 1),
 		&header, &event.code, &event.reason) == 0) {
 		event.key = sender_key(broker, parts);
+		if (header.type == MSG_HELLO)
+			event.inflow = inflow_of(parts, 1);
 		event.body = body_take(parts, 2, &event.body_bytes);
 		feed_decoded(broker, &event, &header);
 	} else {
@@ -257,9 +260,23 @@ on_message(void *arg, struct parts *parts, bool truncated)
 		feed_message(broker, peer, parts);
 }
 
+/* A large message is nothing until it is whole, and what its sender says besides stands behind it. */
+static void
+hear_arrivals(struct broker *broker)
+{
+	struct silent *silent = broker->silent;
+	size_t i, count = core_silent(broker->core, loop_now_ms(broker->loop), silent);
+
+	for (i = 0; i < count; i++)
+		if (inflow_goes_on(silent[i].inflow, silent[i].heard_ms))
+			feed(broker, &(struct event){
+					 .type = EVENT_ARRIVES, .peer = silent[i].peer });
+}
+
 static void
 on_tick(void *arg)
 {
+	hear_arrivals(arg);
 	feed(arg, &(struct event){ .type = EVENT_TICK });
 }
 

@@ -265,6 +265,7 @@ step_message(struct core *core, const struct event *event)
 		.session = session_of_peer(core, event->peer),
 		.header = event->header,
 		.key = event->key,
+		.inflow = event->inflow,
 		.blob = { event->body, event->body_bytes },
 	};
 
@@ -286,6 +287,15 @@ step_unreachable(struct core *core, uint64_t peer)
 	session_end(core, session, "unreachable");
 }
 
+static void
+step_arrives(struct core *core, uint64_t peer)
+{
+	struct session *session = session_of_peer(core, peer);
+
+	if (session != NULL)
+		session_heard(core, session);
+}
+
 struct actions
 core_step(struct core *core, const struct event *event, uint64_t now_ms)
 {
@@ -299,6 +309,9 @@ core_step(struct core *core, const struct event *event, uint64_t now_ms)
 		break;
 	case EVENT_UNREACHABLE:
 		step_unreachable(core, event->peer);
+		break;
+	case EVENT_ARRIVES:
+		step_arrives(core, event->peer);
 		break;
 	case EVENT_TICK:
 		tick(core);

@@ -25,6 +25,7 @@
 #include <stdint.h>
 
 #include "arena.h"
+#include "inflow.h"
 #include "value.h"
 #include "wire.h"
 
@@ -53,6 +54,7 @@ enum event_type {
 	EVENT_REFUSED,     /* a message of peer that could not be decoded: code, reason */
 	EVENT_UNREACHABLE, /* sending to peer failed for good, and all that it ever sent was
 			      fed: peer is gone */
+	EVENT_ARRIVES,     /* bytes of peer come, of a message that is not whole yet */
 	EVENT_TICK,        /* at least every heartbeat_ms */
 	EVENT_LEAVE,       /* the broker goes: no new calls; LEFT within drain_ms */
 	EVENT_WANTED,      /* what somebody listens to on the status channel is another */
@@ -70,6 +72,7 @@ struct event {
 	struct rights_book *book; /* lent until the next EVENT_RIGHTS, or to the end */
 	struct body *body;        /* taken, or NULL */
 	size_t body_bytes;
+	struct inflow inflow; /* of a HELLO: the connection that it came by */
 	enum wire_code code;
 	const char *reason;
 	uint64_t drain_ms;
@@ -115,6 +118,17 @@ void core_destroy(struct core **core_p, void (*drop)(struct body *body));
  * the last event counts as a gap of our own, and all peers get grace. The actions and all
  * that they point to are lent until the next step. */
 struct actions core_step(struct core *core, const struct event *event, uint64_t now_ms);
+
+/* A peer that has said nothing for two heartbeats. */
+struct silent {
+	uint64_t peer;
+	uint64_t heard_ms;     /* when it did last */
+	struct inflow *inflow; /* lent until an event other than ARRIVES */
+};
+
+/* Fills list, which has room for SESSIONS_MAX, with all of these, and returns how many there are. Whose
+ * inflow goes on is to be told of by EVENT_ARRIVES. */
+size_t core_silent(const struct core *core, uint64_t now_ms, struct silent *list);
 
 /* Calls known, by where they are. */
 enum call_state {

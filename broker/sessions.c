@@ -25,13 +25,14 @@ list_of_role(struct core *core, enum wire_role role)
 }
 
 static void
-session_bind(struct core *core, struct session *session, uint64_t peer)
+session_bind(struct core *core, struct session *session, const struct message *hello)
 {
-	if (session->peer == peer)
+	if (session->peer == hello->peer)
 		return;
 	if (session->peer != 0)
 		id_table_remove(core->peers, &session->peer_key);
-	session->peer = peer;
+	session->peer = hello->peer;
+	session->inflow = hello->inflow;
 	id_table_put_bytes(core->peers, &session->peer_key, &session->peer,
 	    sizeof session->peer, session);
 }
@@ -295,7 +296,7 @@ on_hello(struct core *core, struct message *message)
 	if (session == NULL)
 		return;
 	is_new = session->peer == 0;
-	session_bind(core, session, message->peer);
+	session_bind(core, session, message);
 	session_heard(core, session);
 	session->gathers = message->header->lists != 0;
 	session->quiet =
@@ -372,6 +373,22 @@ on_pong(struct core *core, struct message *message)
 {
 	(void)core;
 	(void)message;
+}
+
+size_t
+core_silent(const struct core *core, uint64_t now_ms, struct silent *list)
+{
+	struct session *session;
+	size_t count = 0;
+
+	TAILQ_FOREACH(session, &core->heard, heard_link) {
+		if (now_ms < session->heard_ms + 2 * core->options.heartbeat_ms)
+			break;
+		list[count++] = (struct silent){ .peer = session->peer,
+			.heard_ms = session->heard_ms,
+			.inflow = &session->inflow };
+	}
+	return count;
 }
 
 void

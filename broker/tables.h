@@ -146,6 +146,7 @@ struct session {
 	enum wire_role role;
 	char *name;
 	uint64_t heard_ms, spoke_ms, opened_ms;
+	struct inflow inflow; /* of its connection */
 	unsigned errors;
 	bool gathers;          /* reads lists of calls in acknowledgements */
 	bool quiet;            /* publishes only what WANTED says, and waits for it */
@@ -247,8 +248,9 @@ struct message {
 	uint64_t peer;
 	struct session *session; /* NULL before HELLO */
 	const struct header *header;
-	const char *key;  /* the peer's, or NULL */
-	struct blob blob; /* whoever keeps it takes it out; what is left is dropped */
+	const char *key;      /* the peer's, or NULL */
+	struct inflow inflow; /* of a HELLO */
+	struct blob blob;     /* whoever keeps it takes it out; what is left is dropped */
 };
 
 #define COUNT(core, counter) ((core)->counters[COUNTER_##counter]++)

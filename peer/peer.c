@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "acks.h"
+#include "inflow.h"
 #include "log.h"
 #include "memory.h"
 #include "notify.h"
@@ -13,8 +14,7 @@
 #define CHECKS_PER_HEARTBEAT 3u
 #define GREET_WAIT_MS UINT64_C(600) /* for WELCOME, at first */
 #define LINGER_MS 1000
-#define SAID_MS                                                                          \
-	60000u /* from one message that cannot be read to the next that is logged */
+#define SAID_MS 60000u /* between two logged messages that cannot be read */
 #define ARENA_BYTES_MAX (256u << 10)
 
 struct peer {
@@ -35,16 +35,15 @@ struct peer {
 	bool gathers;                   /* the broker reads lists of calls */
 	struct wanted wanted;           /* on the broker's status channel */
 	struct acks call_acks, result_acks;
-	struct timer *acks_timer; /* while there are any, or were a moment ago */
-	uint64_t acks_ripe_ms;    /* they go with the next message from then on */
-	uint64_t started_ms,
-	    restarts; /* of the process: its one session begins with it */
+	struct timer *acks_timer;      /* while there are any, or were a moment ago */
+	uint64_t acks_ripe_ms;         /* they go with the next message from then on */
+	uint64_t started_ms, restarts; /* of the process, as is its one session */
 	uint64_t heartbeat_ms, liveness_ms;
 	uint64_t heard_ms;
-	uint64_t said_ms; /* that a message cannot be read; 0: never */
+	struct inflow inflow; /* of the session's connection */
+	uint64_t said_ms;     /* that a message cannot be read; 0: never */
 	uint64_t pinged_ms;
-	uint64_t greeted_ms,
-	    greet_wait_ms; /* HELLO was said; how long we wait for WELCOME */
+	uint64_t greeted_ms, greet_wait_ms; /* HELLO was said; our wait for WELCOME */
 };
 
 /* --- sending -------------------------------------------------------------------------- */
@@ -239,10 +238,11 @@ leave(struct peer *peer, const char *reason)
 }
 
 static void
-on_welcome(struct peer *peer, const struct header *header)
+on_welcome(struct peer *peer, const struct header *header, struct parts *parts)
 {
 	bool is_same = strcmp(peer->broker, header->session) == 0;
 
+	peer->inflow = inflow_of(parts, 0);
 	if (peer->up && is_same) { /* the answer to a HELLO said anew */
 		peer->greet_wait_ms = GREET_WAIT_MS;
 		return;
@@ -294,7 +294,7 @@ dispatch(struct peer *peer, const struct header *header, struct parts *parts)
 	bool forgotten = header->type == MSG_ERROR && header->code == CODE_NO_SESSION;
 
 	if (header->type == MSG_WELCOME)
-		on_welcome(peer, header);
+		on_welcome(peer, header, parts);
 	else if (header->type == MSG_PING)
 		say(peer, MSG_PONG);
 	else if (header->type == MSG_WANTED || header->type == MSG_PONG)
@@ -350,8 +350,12 @@ on_socket(void *arg, struct parts *parts, bool truncated)
 static void
 check_up(struct peer *peer, uint64_t now_ms)
 {
-	uint64_t since_ms = peer->heard_ms, gap_ms = loop_gap_ms(peer->loop);
+	uint64_t since_ms, gap_ms = loop_gap_ms(peer->loop);
 
+	if (now_ms >= peer->heard_ms + 2 * peer->heartbeat_ms &&
+	    inflow_goes_on(&peer->inflow, peer->heard_ms))
+		peer->heard_ms = now_ms; /* what it says stands behind a large message */
+	since_ms = peer->heard_ms;
 	if (gap_ms > since_ms)
 		since_ms = gap_ms;
 	if (now_ms > since_ms + peer->liveness_ms) {

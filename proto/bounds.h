@@ -27,6 +27,11 @@
 #define PRIORITY_USUAL 2u          /* unless it says otherwise */
 #define PROTOCOL_ERRORS_MAX 10u    /* then a session is dropped */
 
+/* How long a message may take to cross a connection: that of the largest body by the slowest of
+ * use, a megabit a second, and some more. */
+#define CROSSING_BYTES_S (128u << 10)
+#define CROSSING_MS_MAX 150000u
+
 /* Values (proto/value.h). */
 #define VALUE_DEPTH_MAX 64u    /* nesting of arrays and maps in JSON and YAML */
 #define PACKED_DEPTH_MAX 96u   /* in msgpack: what came in travels inside of ours */

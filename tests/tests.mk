@@ -83,7 +83,7 @@ pages: $(BUILD)/tests-unit
 	@WRITE_PAGES=1 CK_RUN_CASE=provider_table $(BUILD)/tests-unit
 
 # Against the real programs, found through PATH.
-integration_parts := $(addprefix $(BUILD)/,scripted-server small-worker await-file chaos-shim.so)
+integration_parts := $(addprefix $(BUILD)/,scripted-server small-worker await-file chaos-shim.so chaos-proxy)
 .PHONY: check-integration
 check-integration: binaries $(integration_parts) $(BUILD)/tests-integration $(plugins) $(node_modules)
 	@$(call each_case,4,integration)

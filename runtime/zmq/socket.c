@@ -22,8 +22,8 @@
 #define HANDSHAKE_MS 5000
 #define CONNECT_MS 5000
 #define BACKLOG 1024
-#define ZMTP_HEARTBEAT_MS 2000
-#define ZMTP_TIMEOUT_MS 6000
+#define HEARTBEAT_EVERY_MS 2000 /* libzmq's own */
+#define SILENT_MS 6000          /* a connection by which nothing comes, or goes, is cut */
 #define RECONNECT_MS 50
 #define RECONNECT_MS_MAX                                                                 \
 	250 /* far below RECOVERY_MS: who lives is back in a new broker's window */
@@ -73,6 +73,22 @@ set_option(void *zmq, int option, int value)
 	return zmq_setsockopt(zmq, option, &value, sizeof value);
 }
 
+/* To libzmq's heartbeats whole frames alone are signs of life, and a large one of a call takes its
+ * time. Who calls and answers sees for himself who lives (inflow.h), and a machine that is gone the
+ * kernel finds out, by what is not acknowledged: so there they only clean up. */
+static int
+set_heartbeats(void *zmq, int type)
+{
+	bool has_calls = type == ZMQ_ROUTER || type == ZMQ_DEALER;
+	int timeout_ms = has_calls ? (int)CROSSING_MS_MAX : SILENT_MS;
+
+	if (set_option(zmq, ZMQ_HEARTBEAT_IVL, HEARTBEAT_EVERY_MS) == -1 ||
+	    set_option(zmq, ZMQ_HEARTBEAT_TIMEOUT, timeout_ms) == -1 ||
+	    set_option(zmq, ZMQ_HEARTBEAT_TTL, timeout_ms) == -1)
+		return -1;
+	return has_calls ? set_option(zmq, ZMQ_TCP_MAXRT, SILENT_MS) : 0;
+}
+
 static int
 set_options(void *zmq, int type, const char *endpoint)
 {
@@ -86,9 +102,6 @@ set_options(void *zmq, int type, const char *endpoint)
 		{ ZMQ_BACKLOG, BACKLOG },
 		{ ZMQ_HANDSHAKE_IVL, HANDSHAKE_MS },
 		{ ZMQ_CONNECT_TIMEOUT, CONNECT_MS },
-		{ ZMQ_HEARTBEAT_IVL, ZMTP_HEARTBEAT_MS },
-		{ ZMQ_HEARTBEAT_TIMEOUT, ZMTP_TIMEOUT_MS },
-		{ ZMQ_HEARTBEAT_TTL, ZMTP_TIMEOUT_MS },
 		{ ZMQ_RECONNECT_IVL, RECONNECT_MS },
 		{ ZMQ_RECONNECT_IVL_MAX, RECONNECT_MS_MAX },
 		{ ZMQ_IPV6, 0 },
@@ -100,6 +113,8 @@ set_options(void *zmq, int type, const char *endpoint)
 		if (set_option(zmq, options[i].option, options[i].value) == -1)
 			return -1;
 	}
+	if (set_heartbeats(zmq, type) == -1)
+		return -1;
 	if ((type == ZMQ_PUB || type == ZMQ_XPUB) &&
 	    set_option(zmq, ZMQ_SNDHWM, PUBLISHED_MESSAGES_MAX) == -1)
 		return -1;

@@ -70,6 +70,8 @@ any_event(struct bytes *bytes, struct arena *arena)
 	} else if (kind == 5 && bytes_number(bytes, 32) == 31) {
 		event.type = EVENT_LEAVE;
 		event.drain_ms = bytes_number(bytes, 5000);
+	} else if (kind == 62) {
+		event.type = EVENT_ARRIVES;
 	} else if (kind == 63) {
 		event.type = EVENT_WANTED;
 	} else {

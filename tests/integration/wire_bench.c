@@ -7,6 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "test_place.h"
+
 /* Every line of it with a line's end before. */
 static void
 read_log(struct wire_bench *bench)
@@ -162,15 +164,23 @@ void
 wire_start(struct wire_bench *bench)
 {
 	const char *flag = bench->broker_flag;
+	bool on_tcp = bench->on_tcp;
 
-	*bench = (struct wire_bench){ .folder = folder_new(), .broker_flag = flag };
-	snprintf(bench->endpoint, sizeof bench->endpoint, "ipc://%s/wire", bench->folder);
+	*bench = (struct wire_bench){
+		.folder = folder_new(), .broker_flag = flag, .on_tcp = on_tcp
+	};
+	bench->arena = arena_new();
+	if (on_tcp)
+		snprintf(bench->endpoint, sizeof bench->endpoint, "tcp://127.0.0.1:%s",
+		    place_port(bench->arena));
+	else
+		snprintf(bench->endpoint, sizeof bench->endpoint, "ipc://%s/wire",
+		    bench->folder);
 	snprintf(bench->status, sizeof bench->status, "ipc://%s/status", bench->folder);
 	snprintf(bench->log, sizeof bench->log, "%s/log", bench->folder);
 	wire_broker_start(bench);
 	bench->loop = loop_new();
 	bench->turns = timer_start(bench->loop, 5, 5, turn, NULL);
-	bench->arena = arena_new();
 	connect_caller(bench);
 }
 

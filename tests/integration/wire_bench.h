@@ -9,7 +9,7 @@
 #include "socket.h"
 
 #define ASKS_MAX 128u
-#define WIRE_WAIT_MS 20000u /* then a test has failed; nothing is asserted on time */
+#define WIRE_WAIT_MS 60000u /* then a test has failed; nothing is asserted on time */
 
 /* One call of the test: its request, and what became of it. The outcome counts as stored
  * when it is here. */
@@ -27,6 +27,7 @@ struct wire_bench {
 	char *folder;
 	char endpoint[128], status[128], log[128];
 	const char *broker_flag; /* "--queue-calls-max=2", or NULL */
+	bool on_tcp;             /* its endpoint is a port, and no path */
 	struct child *broker;
 	struct loop *loop;
 	struct timer *turns; /* the loop turns though nothing happens */

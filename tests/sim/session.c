@@ -1,5 +1,6 @@
 /* session: HELLO and WELCOME, heartbeats, connecting anew: after peer/peer.c, line by line, since
- * that one is on the loop. Change both together. */
+ * that one is on the loop. Change both together. Here a message is whole or not there: what peer.c asks of
+ * inflow.h has no place. */
 #include "world.h"
 
 #define GREET_WAIT_MS UINT64_C(600)

@@ -114,7 +114,10 @@ has_body(enum message_type type)
 void
 bench_send(struct bench *bench, uint64_t peer, struct header header)
 {
-	struct event event = { .type = EVENT_MESSAGE, .peer = peer, .header = &header };
+	struct event event = { .type = EVENT_MESSAGE,
+		.peer = peer,
+		.header = &header,
+		.inflow = bench->inflow };
 
 	if (peer < PEERS_MAX)
 		event.key = bench->keys[peer];
@@ -279,6 +282,12 @@ bench_refused(struct bench *bench, uint64_t peer)
 			.peer = peer,
 			.code = CODE_MALFORMED,
 			.reason = "garbage" });
+}
+
+void
+bench_arrives(struct bench *bench, uint64_t peer)
+{
+	feed(bench, &(struct event){ .type = EVENT_ARRIVES, .peer = peer });
 }
 
 void

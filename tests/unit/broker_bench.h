@@ -18,6 +18,7 @@ struct bench {
 	struct action collected[ACTIONS_MAX];
 	size_t collected_count;
 	const char *keys[PEERS_MAX]; /* by number: what the peer's connection has */
+	struct inflow inflow;        /* of the next HELLO's connection */
 	bool talks[PEERS_MAX];       /* by number: was opened and not silenced */
 };
 
@@ -64,6 +65,8 @@ void bench_unreachable(struct bench *bench, uint64_t peer);
 /* The worker from is given asker's call "c1" of tool:a and falls away; the worker to has it now. */
 void bench_call_moves(struct bench *bench, uint64_t asker, uint64_t from, uint64_t to);
 void bench_refused(struct bench *bench, uint64_t peer);
+/* A message of peer's is under way. */
+void bench_arrives(struct bench *bench, uint64_t peer);
 
 /* Lets ms pass in ticks of 100 ms, during which the peers 1 to 20 that the test has opened
  * and not silenced say PONG. The actions are those of all ticks. */
