@@ -3,6 +3,7 @@
 #include <assert.h>
 
 #include "permits.h"
+#include "resend.h"
 #include "tables.h"
 
 uint32_t
@@ -228,7 +229,8 @@ call_send(struct core *core, struct call *call)
 	    call->deadline_ms > core->now_ms ? call->deadline_ms - core->now_ms : 1;
 	send_to(core, call->worker, &header, call->request.body);
 	call->copies++;
-	call->resend_ms = core->now_ms + core->options.resend_ms;
+	call->resend_ms =
+	    core->now_ms + resend_first_ms(core->options.resend_ms, call->request.bytes);
 	call_arm(core, call);
 }
 

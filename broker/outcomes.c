@@ -1,4 +1,5 @@
 /* outcomes: how calls end, and how that reaches who asked. */
+#include "resend.h"
 #include "tables.h"
 
 void
@@ -51,16 +52,14 @@ result_resend(struct core *core, struct call *call)
 {
 	result_show(core, call, call->requester);
 	call->resend_ms = core->now_ms + call->pause_ms;
-	call->pause_ms *= 2;
-	if (call->pause_ms > RESULT_RESEND_MS_MAX)
-		call->pause_ms = RESULT_RESEND_MS_MAX;
+	call->pause_ms = resend_next_ms(call->pause_ms);
 	call_arm(core, call);
 }
 
 void
 result_send(struct core *core, struct call *call)
 {
-	call->pause_ms = core->options.resend_ms;
+	call->pause_ms = resend_first_ms(core->options.resend_ms, call->result.bytes);
 	result_resend(core, call);
 }
 

@@ -401,7 +401,9 @@ begin(struct caller *caller, const struct call_request *request, struct waiter *
 	feed(caller, &(struct ledger_event){ .type = LEDGER_CALL,
 			 .header = &header,
 			 .waiter = waiter,
-			 .cargo = cargo });
+			 .cargo = cargo,
+			 .body_bytes = zmq_msg_size(&cargo->profile) +
+				       zmq_msg_size(&cargo->request) });
 	return true;
 }
 

@@ -1,6 +1,6 @@
 /* caller: calls sent through the broker and watched until their outcome is stored.
  *
- * Owns each CALL until CALL_ACK or RESULT (sent again every RESEND_MS, and by another link
+ * Owns each CALL until CALL_ACK or RESULT (sent again every resend_first_ms, and by another link
  * when its own goes down, flagged WIRE_RESEND, under the same id) and each RESULT until the
  * caller says that it is stored (then RESULT_ACK, again whenever the RESULT comes again).
  * The rules are a pure state machine in ledger.[ch]. */

@@ -273,6 +273,7 @@ on_call(struct ledger *ledger, const struct ledger_event *event)
 	entry = ledger_entry_new(ledger, call);
 	entry->waiter = event->waiter;
 	entry->cargo = event->cargo;
+	entry->body_bytes = event->body_bytes;
 	entry->deadline_ms = ledger->now_ms + (call->deadline_ms > 0 ? call->deadline_ms
 								     : CALL_DEADLINE_MS);
 	entry->unsure = known || (call->flags & WIRE_RESEND) != 0;
@@ -315,6 +316,7 @@ on_unsent(struct ledger *ledger, struct entry *entry)
 	entry->copies--;
 	if (entry->copies == 0 && !entry->unsure && entry->at != LINK_NONE)
 		entry->holders &= ~LINK_BIT(entry->at);
+	entry->next_ms = ledger->now_ms + RESEND_MS; /* nothing is under way */
 	ledger_arm(ledger, entry);
 }
 

@@ -51,6 +51,7 @@ struct ledger_event {
 	const char *id;
 	struct waiter *waiter; /* kept until DELIVER, REVOKE or CANCEL; may be NULL */
 	struct cargo *cargo;   /* taken, or NULL */
+	size_t body_bytes;     /* in it */
 };
 
 enum ledger_action_type {

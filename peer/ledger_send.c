@@ -1,6 +1,7 @@
 /* ledger_send: what goes out about a call that is wanted, and by which link. */
 #include "planted.h"
 #include "ledger_table.h"
+#include "resend.h"
 
 link_set
 ledger_usable(const struct ledger *ledger)
@@ -46,7 +47,7 @@ ledger_send_call(struct ledger *ledger, struct entry *entry)
 	    left_ms < CALL_DEADLINE_MS_MAX ? left_ms : CALL_DEADLINE_MS_MAX;
 	entry->copies++;
 	entry->holders |= LINK_BIT(entry->at);
-	entry->next_ms = ledger->now_ms + RESEND_MS;
+	entry->next_ms = ledger->now_ms + resend_first_ms(RESEND_MS, entry->body_bytes);
 	ledger_arm(ledger, entry);
 }
 

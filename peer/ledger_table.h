@@ -33,6 +33,7 @@ struct entry {
 	unsigned flags;
 	struct waiter *waiter; /* CALLING */
 	struct cargo *cargo;   /* CALLING */
+	size_t body_bytes;     /* in it */
 	uint64_t deadline_ms;  /* CALLING: the call's; else: then it is given up */
 	uint64_t next_ms;      /* when to send (again) */
 	uint32_t at;           /* CALLING, CANCELLING: the link it is at, or LINK_NONE */

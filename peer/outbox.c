@@ -205,9 +205,9 @@ on_message(struct outbox *outbox, uint32_t link, const struct header *header)
 
 static void
 finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
-    struct parcel *parcel)
+    const struct outbox_event *event)
 {
-	outbox_entry_finish(outbox, entry, code, parcel);
+	outbox_entry_finish(outbox, entry, code, event);
 	outbox_resend_result(outbox, entry);
 	if (outbox->finished_count > OUTBOX_RESULTS_MAX) {
 		outbox->lost++;
@@ -244,7 +244,7 @@ on_ended(struct outbox *outbox, const struct outbox_event *event)
 		outbox_entry_forget(outbox, entry);
 	} else {
 		finish(outbox, entry, code_of(entry, event->interrupted, event->lost),
-		    event->parcel);
+		    event);
 	}
 }
 

@@ -44,6 +44,7 @@ struct outbox_event {
 	const char *call_id;
 	bool interrupted, lost;
 	struct parcel *parcel; /* taken, or NULL */
+	size_t body_bytes;     /* in it */
 	uint64_t drain_ms;
 };
 

@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "memory.h"
+#include "resend.h"
 
 /* --- actions -------------------------------------------------------------------------- */
 
@@ -91,9 +92,7 @@ outbox_resend_result(struct outbox *outbox, struct entry *entry)
 {
 	outbox_send_result(outbox, entry->known, entry);
 	heap_put(&outbox->timers, &entry->timer, outbox->now_ms + entry->resend_ms);
-	entry->resend_ms *= 2;
-	if (entry->resend_ms > RESULT_RESEND_MS_MAX)
-		entry->resend_ms = RESULT_RESEND_MS_MAX;
+	entry->resend_ms = resend_next_ms(entry->resend_ms);
 }
 
 void
@@ -165,7 +164,7 @@ outbox_free_dead(struct outbox *outbox)
 
 void
 outbox_entry_finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
-    struct parcel *parcel)
+    const struct outbox_event *event)
 {
 	TAILQ_REMOVE(&outbox->running, entry, link);
 	outbox->running_count--;
@@ -173,6 +172,6 @@ outbox_entry_finish(struct outbox *outbox, struct entry *entry, enum wire_code c
 	outbox->finished_count++;
 	entry->finished = true;
 	entry->code = code;
-	entry->parcel = parcel;
-	entry->resend_ms = RESEND_MS;
+	entry->parcel = event->parcel;
+	entry->resend_ms = resend_first_ms(RESEND_MS, event->body_bytes);
 }

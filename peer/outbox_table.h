@@ -85,9 +85,9 @@ void outbox_free_parcel(struct outbox *outbox, struct parcel *parcel);
 
 /* Returns the new, running entry of call. */
 struct entry *outbox_entry_new(struct outbox *outbox, const struct header *call);
-/* Moves it from running to finished; takes parcel. */
+/* Moves it from running to finished; takes event's parcel. */
 void outbox_entry_finish(struct outbox *outbox, struct entry *entry, enum wire_code code,
-    struct parcel *parcel);
+    const struct outbox_event *event);
 /* Out of the table; freed in the next step. */
 void outbox_entry_forget(struct outbox *outbox, struct entry *entry);
 /* Frees what the last step's actions pointed to. */

@@ -39,6 +39,12 @@ parcel_free(struct parcel *parcel)
 	free(parcel);
 }
 
+size_t
+parcel_bytes(const struct parcel *parcel)
+{
+	return parts_size(&parcel->parts, 0);
+}
+
 void
 parcel_add(struct parcel *parcel, struct parts *parts)
 {

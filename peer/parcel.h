@@ -11,6 +11,9 @@ struct parcel;
 struct parcel *parcel_new(struct arena *arena, const struct value *body);
 void parcel_free(struct parcel *parcel);
 
+/* Bytes of the body. */
+size_t parcel_bytes(const struct parcel *parcel);
+
 /* Appends a reference to its frame. */
 void parcel_add(struct parcel *parcel, struct parts *parts);
 

@@ -128,6 +128,7 @@ job_main(void *arg)
 	event.interrupted = was_interrupted(body);
 	event.lost = job->call.lost;
 	event.parcel = parcel_new(job->call.arena, body);
+	event.body_bytes = parcel_bytes(event.parcel);
 	job->fiber = NULL;
 	feed(worker, &event);
 	/* Behind the RESULT: when the broker hears this it has that. Who runs the call next

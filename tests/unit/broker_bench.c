@@ -125,7 +125,7 @@ bench_send(struct bench *bench, uint64_t peer, struct header header)
 		event.body = calloc(1, sizeof *event.body);
 		event.body->count = &bench->bodies;
 		event.body->mark = 'b';
-		event.body_bytes = 100;
+		event.body_bytes = bench->body_bytes > 0 ? bench->body_bytes : 100;
 		bench->bodies++;
 	}
 	feed(bench, &event);

@@ -14,6 +14,7 @@ struct bench {
 	uint64_t now_ms;
 	struct actions actions; /* of the last step (or steps, see bench_tick) */
 	long bodies;            /* given to the core and not dropped */
+	size_t body_bytes;      /* of those that are given next; 0: some */
 	struct arena *kept;     /* strings of the actions */
 	struct action collected[ACTIONS_MAX];
 	size_t collected_count;

@@ -51,6 +51,7 @@ lb_setup(void)
 
 	lb.now_ms = 5000;
 	lb.cargos = 0;
+	lb.body_bytes = 0;
 	for (i = 0; i < LINKS; i++) {
 		snprintf(endpoint, sizeof endpoint, "tcp://10.0.0.%u:7700", i);
 		lb.identities[i] = rendezvous_identity(endpoint);
@@ -89,7 +90,8 @@ call(const char *run, const char *id, unsigned flags)
 	lb_step((struct ledger_event){ .type = LEDGER_CALL,
 	    .header = &header,
 	    .waiter = &lb.somebody,
-	    .cargo = cargo });
+	    .cargo = cargo,
+	    .body_bytes = lb.body_bytes });
 }
 
 void

@@ -26,6 +26,7 @@ struct ledger_bench {
 	struct waiter somebody; /* waits for every call */
 	uint64_t now_ms;
 	long cargos;                   /* given and not freed */
+	size_t body_bytes;             /* in those that are given next */
 	uint32_t first, second, third; /* RUN's links, in order */
 };
 

@@ -80,7 +80,8 @@ ob_end(const char *id, bool interrupted)
 	ob_step((struct outbox_event){ .type = OUTBOX_ENDED,
 	    .call_id = id,
 	    .interrupted = interrupted,
-	    .parcel = parcel });
+	    .parcel = parcel,
+	    .body_bytes = ob.body_bytes });
 }
 
 void

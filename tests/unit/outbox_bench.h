@@ -13,7 +13,8 @@ struct outbox_bench {
 	struct outbox *outbox;
 	struct outbox_actions actions; /* of the last step */
 	uint64_t now_ms;
-	long parcels; /* given and not freed */
+	long parcels;      /* given and not freed */
+	size_t body_bytes; /* in those that are given next */
 };
 
 extern struct outbox_bench ob;

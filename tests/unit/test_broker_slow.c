@@ -86,6 +86,38 @@ START_TEST(a_session_is_heard_by_its_last_connection)
 }
 END_TEST
 
+#define LARGE_MS 10000u /* that a large body takes to cross */
+#define LARGE_BYTES (UINT64_C(1) * LARGE_MS / 1000 * CROSSING_BYTES_S)
+
+START_TEST(a_large_call_is_given_the_time_to_cross)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench.body_bytes = LARGE_BYTES;
+	bench_call(&bench, C, "c1", "tool:a");
+	bench_expect(&bench, W, MSG_CALL, "c1");
+	bench_pass(&bench, LARGE_MS + RESEND_MS - 100);
+	ck_assert_ptr_null(bench_sent(&bench, W, MSG_CALL, "c1"));
+	bench_pass(&bench, 200);
+	bench_expect(&bench, W, MSG_CALL, "c1");
+}
+END_TEST
+
+START_TEST(a_large_result_is_given_the_time_to_cross)
+{
+	bench_worker(&bench, W, "tool:a", 1);
+	bench_call(&bench, C, "c1", "tool:a");
+	bench.body_bytes = LARGE_BYTES;
+	bench_about(&bench, W, MSG_RESULT, "c1");
+	bench_expect(&bench, C, MSG_RESULT, "c1");
+	bench_pass(&bench, LARGE_MS + RESEND_MS - 100);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+	bench_pass(&bench, 200);
+	bench_expect(&bench, C, MSG_RESULT, "c1");
+	bench_pass(&bench, 2 * (LARGE_MS + RESEND_MS) - 200);
+	ck_assert_ptr_null(bench_sent(&bench, C, MSG_RESULT, "c1"));
+}
+END_TEST
+
 TCase *
 tcase_broker_slow(void)
 {
@@ -95,5 +127,7 @@ tcase_broker_slow(void)
 	tcase_add_test(tcase, bytes_of_a_message_under_way_count_as_life);
 	tcase_add_test(tcase, who_is_silent_for_two_heartbeats_is_looked_at);
 	tcase_add_test(tcase, a_session_is_heard_by_its_last_connection);
+	tcase_add_test(tcase, a_large_call_is_given_the_time_to_cross);
+	tcase_add_test(tcase, a_large_result_is_given_the_time_to_cross);
 	return tcase;
 }

@@ -72,6 +72,20 @@ START_TEST(a_call_is_sent_again_flagged_until_it_is_acknowledged)
 }
 END_TEST
 
+START_TEST(a_large_call_is_given_the_time_to_cross)
+{
+	lb.body_bytes = UINT64_C(10) * CROSSING_BYTES_S;
+	lb_call("c1");
+	lb_tick(10000 + RESEND_MS - 1);
+	ck_assert_uint_eq(lb.actions.count, 0);
+	lb_tick(1);
+	ck_assert(lb_flagged());
+	lb_about(LEDGER_UNSENT, "c1");
+	lb_tick(RESEND_MS); /* that one has not gone out */
+	ck_assert(lb_flagged());
+}
+END_TEST
+
 START_TEST(when_its_link_goes_down_a_call_goes_to_the_next_flagged)
 {
 	lb_call("c1");
@@ -337,6 +351,7 @@ tcase_ledger(void)
 	tcase_add_test(
 	    tcase, a_call_goes_to_the_first_link_of_its_run_unflagged_with_all_it_has);
 	tcase_add_test(tcase, a_call_is_sent_again_flagged_until_it_is_acknowledged);
+	tcase_add_test(tcase, a_large_call_is_given_the_time_to_cross);
 	tcase_add_test(tcase, when_its_link_goes_down_a_call_goes_to_the_next_flagged);
 	tcase_add_test(tcase, a_call_that_no_link_could_take_goes_out_unflagged);
 	tcase_add_test(tcase, a_link_that_comes_back_gets_new_calls_only);

@@ -105,6 +105,19 @@ START_TEST(a_call_that_could_not_be_started_is_given_back)
 }
 END_TEST
 
+START_TEST(a_large_result_is_given_the_time_to_cross)
+{
+	ob_call("c1", 0);
+	ob.body_bytes = UINT64_C(10) * CROSSING_BYTES_S;
+	ob_end("c1", false);
+	ck_assert_ptr_nonnull(ob_sent(MSG_RESULT, "c1"));
+	ob_tick(10000 + RESEND_MS - 1);
+	ck_assert_ptr_null(ob_sent(MSG_RESULT, "c1"));
+	ob_tick(1);
+	ck_assert_ptr_nonnull(ob_sent(MSG_RESULT, "c1"));
+}
+END_TEST
+
 START_TEST(a_result_is_sent_again_ever_less_often)
 {
 	int sends = 0;
@@ -340,6 +353,7 @@ tcase_outbox(void)
 	    tcase, a_settled_call_that_may_run_twice_runs_when_it_is_wanted_again);
 	tcase_add_test(tcase, over_capacity_the_answer_is_busy);
 	tcase_add_test(tcase, a_call_that_could_not_be_started_is_given_back);
+	tcase_add_test(tcase, a_large_result_is_given_the_time_to_cross);
 	tcase_add_test(tcase, a_result_is_sent_again_ever_less_often);
 	tcase_add_test(tcase, on_every_connection_all_is_announced_and_results_follow);
 	tcase_add_test(tcase, many_calls_are_announced_in_several_messages);
