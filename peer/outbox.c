@@ -94,7 +94,7 @@ on_call(struct outbox *outbox, uint32_t link, const struct header *call)
 		entry->unwanted &= ~from;
 		outbox_send_about(outbox, from, MSG_CALL_ACK, entry->id);
 		if (entry->finished)
-			outbox_send_result(outbox, from, entry);
+			outbox_show_result(outbox, link, entry);
 	} else if ((call->flags & WIRE_ONCE) != 0 &&
 		   settled_has(outbox->once, call->call_id)) {
 		outbox_send_code(outbox, from, call->call_id, CODE_WORKER_LOST);
@@ -156,7 +156,7 @@ on_cancel(struct outbox *outbox, uint32_t link, const struct header *cancel)
 	if (entry != NULL)
 		entry->known |= LINK_BIT(link);
 	if (entry != NULL && entry->finished)
-		outbox_send_result(outbox, LINK_BIT(link), entry);
+		outbox_show_result(outbox, link, entry);
 	else if (entry != NULL)
 		stop_for(outbox, LINK_BIT(link), entry, cause);
 	else if (cause != STOP_RELEASED)

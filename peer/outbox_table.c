@@ -88,9 +88,21 @@ outbox_send_result(struct outbox *outbox, link_set links, struct entry *entry)
 }
 
 void
+outbox_show_result(struct outbox *outbox, uint32_t link, struct entry *entry)
+{
+	bool is_coming =
+	    (entry->told & LINK_BIT(link)) != 0 && outbox->now_ms < entry->arrives_ms;
+
+	if (!is_coming)
+		outbox_send_result(outbox, LINK_BIT(link), entry);
+}
+
+void
 outbox_resend_result(struct outbox *outbox, struct entry *entry)
 {
 	outbox_send_result(outbox, entry->known, entry);
+	entry->told = entry->known & outbox->up;
+	entry->arrives_ms = outbox->now_ms + resend_first_ms(0, entry->body_bytes);
 	heap_put(&outbox->timers, &entry->timer, outbox->now_ms + entry->resend_ms);
 	entry->resend_ms = resend_next_ms(entry->resend_ms);
 }
@@ -173,5 +185,6 @@ outbox_entry_finish(struct outbox *outbox, struct entry *entry, enum wire_code c
 	entry->finished = true;
 	entry->code = code;
 	entry->parcel = event->parcel;
+	entry->body_bytes = event->body_bytes;
 	entry->resend_ms = resend_first_ms(RESEND_MS, event->body_bytes);
 }

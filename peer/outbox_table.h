@@ -30,8 +30,11 @@ struct entry {
 	enum stop_cause cause;   /* running: it was told to stop */
 	/* finished */
 	struct parcel *parcel;
+	size_t body_bytes; /* in it */
 	enum wire_code code;
-	uint64_t resend_ms; /* the next pause */
+	uint64_t resend_ms;  /* the next pause */
+	uint64_t arrives_ms; /* by then all of told may have it */
+	link_set told;       /* by the last RESULT that went to all */
 	char id[];
 };
 TAILQ_HEAD(entry_list, entry);
@@ -78,6 +81,8 @@ void outbox_send_code(
     struct outbox *outbox, link_set links, const char *id, enum wire_code code);
 /* Sends entry's RESULT on links. */
 void outbox_send_result(struct outbox *outbox, link_set links, struct entry *entry);
+/* The same to one that asks, unless it is on its way there: a copy would come behind it. */
+void outbox_show_result(struct outbox *outbox, uint32_t link, struct entry *entry);
 /* Sends it to all that know the call and sets the timer for the next time. */
 void outbox_resend_result(struct outbox *outbox, struct entry *entry);
 /* Takes parcel, or NULL. */

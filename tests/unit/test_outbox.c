@@ -118,6 +118,26 @@ START_TEST(a_large_result_is_given_the_time_to_cross)
 }
 END_TEST
 
+/* Each CALL or CANCEL that comes meanwhile would have a copy stand in line behind it. */
+START_TEST(who_asks_for_a_large_result_that_is_on_its_way_gets_no_copy)
+{
+	ob_call("c1", 0);
+	ob.body_bytes = UINT64_C(10) * CROSSING_BYTES_S;
+	ob_end("c1", false);
+	ob_tick(9999);
+	ob_call("c1", WIRE_RESEND);
+	ck_assert_ptr_nonnull(ob_sent(MSG_CALL_ACK, "c1"));
+	ck_assert_ptr_null(ob_sent(MSG_RESULT, "c1"));
+	ob_about(MSG_CANCEL, "c1");
+	ck_assert_ptr_null(ob_sent(MSG_RESULT, "c1"));
+	ob_tick(1);
+	ob_about(MSG_CANCEL, "c1");
+	ck_assert_ptr_nonnull(ob_sent(MSG_RESULT, "c1"));
+	ob_call("c1", WIRE_RESEND);
+	ck_assert_ptr_nonnull(ob_sent(MSG_RESULT, "c1"));
+}
+END_TEST
+
 START_TEST(a_result_is_sent_again_ever_less_often)
 {
 	int sends = 0;
@@ -354,6 +374,8 @@ tcase_outbox(void)
 	tcase_add_test(tcase, over_capacity_the_answer_is_busy);
 	tcase_add_test(tcase, a_call_that_could_not_be_started_is_given_back);
 	tcase_add_test(tcase, a_large_result_is_given_the_time_to_cross);
+	tcase_add_test(
+	    tcase, who_asks_for_a_large_result_that_is_on_its_way_gets_no_copy);
 	tcase_add_test(tcase, a_result_is_sent_again_ever_less_often);
 	tcase_add_test(tcase, on_every_connection_all_is_announced_and_results_follow);
 	tcase_add_test(tcase, many_calls_are_announced_in_several_messages);

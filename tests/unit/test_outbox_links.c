@@ -175,6 +175,22 @@ START_TEST(a_result_goes_by_another_broker_when_its_own_is_down)
 }
 END_TEST
 
+START_TEST(a_large_result_on_its_way_to_one_broker_is_shown_to_another)
+{
+	call(A, "c1");
+	ob.body_bytes = UINT64_C(10) * CROSSING_BYTES_S;
+	ob_end("c1", false);
+	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A));
+	call(B, "c1");
+	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(B));
+	call(A, "c1");
+	ck_assert_uint_eq(told(MSG_RESULT, "c1"), 0);
+	down(A); /* with what was on its way */
+	ob_up(A);
+	ck_assert_uint_eq(told(MSG_RESULT, "c1"), LINK_BIT(A));
+}
+END_TEST
+
 START_TEST(with_all_brokers_down_a_result_waits_for_the_first_that_is_up)
 {
 	call(A, "c1");
@@ -386,6 +402,8 @@ tcase_outbox_links(void)
 	    tcase, a_call_that_comes_by_two_brokers_runs_once_and_is_answered_to_both);
 	tcase_add_test(tcase, the_first_acknowledgement_settles_and_the_others_are_told);
 	tcase_add_test(tcase, a_result_goes_by_another_broker_when_its_own_is_down);
+	tcase_add_test(
+	    tcase, a_large_result_on_its_way_to_one_broker_is_shown_to_another);
 	tcase_add_test(
 	    tcase, with_all_brokers_down_a_result_waits_for_the_first_that_is_up);
 	tcase_add_test(tcase, a_lost_broker_s_calls_are_announced_to_all_others);
