@@ -33,6 +33,14 @@ deny(struct core *core, const char *format, ...)
 	return core->denied;
 }
 
+/* What a key must allow to serve or to call service. Of those that mean what `tools` means no key knows. */
+static const char *
+right_of(const char *service)
+{
+	return pin_is(service) || strcmp(service, SERVICE_WRAPS) == 0 ? SERVICE_TOOLS
+								      : service;
+}
+
 /* A coordinator's key serves long-term memory as well, and nothing else. */
 static bool
 may_serve(const struct rights *rights, const char *service)
@@ -40,7 +48,7 @@ may_serve(const struct rights *rights, const char *service)
 	const struct allow_entry *entry = rights->entry;
 
 	return ((entry->roles & 1u << ROLE_WORKER) != 0 &&
-		   allow_matches(entry->services, pin_right(service))) ||
+		   allow_matches(entry->services, right_of(service))) ||
 	       ((entry->roles & 1u << ROLE_COORDINATOR) != 0 &&
 		   strcmp(service, SERVICE_STORE) == 0);
 }
@@ -213,7 +221,7 @@ permit_call(struct core *core, const struct message *message, const struct call 
 
 	if (session->rights == NULL)
 		return NULL;
-	if (!allow_matches(session->rights->entry->calls, pin_right(header->service)))
+	if (!allow_matches(session->rights->entry->calls, right_of(header->service)))
 		return deny(core, "this key does not allow to call %s", header->service);
 	if (header->tenant != NULL && !is_of_tenant(session->rights, header->tenant))
 		return deny(

@@ -25,12 +25,6 @@ pin_is(const char *service)
 				      strlen(SERVICE_WORKER_PREFIX)) == 0;
 }
 
-const char *
-pin_right(const char *service)
-{
-	return pin_is(service) ? SERVICE_TOOLS : service;
-}
-
 bool
 pin_is_usurped(const struct header *hello)
 {

@@ -19,8 +19,6 @@ struct gone_worker {
 
 /* True when service is one worker's alone: "worker:<session>". */
 bool pin_is(const char *service);
-/* What a key must allow to serve or to call service: of a pin it is `tools`. */
-const char *pin_right(const char *service);
 /* A worker offers a pin that is not its own. */
 bool pin_is_usurped(const struct header *hello);
 /* Worker may have run what was sent to service. */

@@ -36,6 +36,17 @@ tool_request_body(struct run *run, struct arena *arena, const struct effect *eff
 	return value_map_of(arena, body, sizeof body / sizeof *body);
 }
 
+/* Where the wraps around a plain tool run: by a service of its own, whose calls may wait for long (bodies.h). Not all
+ * fleets need have it: who runs wraps may serve `tools` alone. */
+static const char *
+wraps_service(const struct catalog *catalog)
+{
+	return catalog_serves(catalog, SERVICE_WRAPS) ||
+		       !catalog_serves(catalog, SERVICE_TOOLS)
+		   ? SERVICE_WRAPS
+		   : SERVICE_TOOLS;
+}
+
 /* Who is asked. A worker's tool is meant when the agent lists it; one of the same name that a
  * middleware brings is run by any tool worker. A tool that is neither may be known to a wrap, which
  * can run it only where it is. A plain tool's worker is called beneath one that runs the middleware. */
@@ -52,7 +63,7 @@ service_of(struct run *run, struct arena *arena, const char *name,
 		return run_pin_service(run, arena, pin);
 	if (value_size(middleware) > 0 &&
 	    value_get_bool(value_get(catalog_tools(catalog), name), "plain", false))
-		return SERVICE_TOOLS;
+		return wraps_service(catalog);
 	if (value_contains(spec->tools, name))
 		return value_has(catalog_tools(catalog), name) ? service : SERVICE_TOOLS;
 	if (spec->wraps_tools && !spec_has_tool(spec, name) &&

@@ -125,6 +125,7 @@ bodies_wrong(
 	size_t i;
 
 	if (!is_model && strcmp(service, SERVICE_TOOLS) != 0 &&
+	    strcmp(service, SERVICE_WRAPS) != 0 &&
 	    !begins_with(service, SERVICE_TOOL_PREFIX) &&
 	    !begins_with(service, SERVICE_WORKER_PREFIX))
 		return NULL;

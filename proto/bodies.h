@@ -109,6 +109,12 @@
  * is asked for by it; when the worker is gone so is that, and the call ends as WORKER_LOST. */
 #define SERVICE_WORKER_PREFIX "worker:"
 #define SERVICE_TOOLS "tools" /* every tool worker that runs wrap chains serves it */
+/* The same for a tool whose own worker runs none (`plain`), beneath wraps. Such a call holds a slot where the wraps run
+ * for as long as it waits for that other worker. So it has a service of its own, with fewer slots than the worker has:
+ * however slow one such tool is and however many ask for it, `tools` and the worker's own tools have the rest. What is
+ * beyond waits at the broker, which has it as any call: it goes to the next worker with room, and from one that dies to
+ * another. */
+#define SERVICE_WRAPS "wraps"
 
 #define BODY_PROFILE 0u /* index of the frame behind the header */
 #define BODY_REQUEST 1u

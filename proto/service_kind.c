@@ -19,7 +19,7 @@ service_kind_of(const char *service)
 	size_t size = strcspn(service, ":");
 	unsigned kind;
 
-	if (strcmp(service, SERVICE_TOOLS) == 0)
+	if (strcmp(service, SERVICE_TOOLS) == 0 || strcmp(service, SERVICE_WRAPS) == 0)
 		return KIND_TOOL;
 	for (kind = 0; kind < KIND_OTHER; kind++)
 		if (strlen(names[kind]) == size &&

@@ -7,13 +7,20 @@
 #include "chain.h"
 #include "fault.h"
 
+/* By way of `tools` from a coordinator that saw nobody serve `wraps`. */
+static bool
+is_with_wraps(const char *service)
+{
+	return service != NULL && (strcmp(service, SERVICE_WRAPS) == 0 ||
+				      strcmp(service, SERVICE_TOOLS) == 0);
+}
+
 bool
 remote_tool_is(const struct worker_call *call, const char *name)
 {
 	const struct value *tool = value_get(call->request, "tool");
 
-	return call->header->service != NULL &&
-	       strcmp(call->header->service, SERVICE_TOOLS) == 0 &&
+	return is_with_wraps(call->header->service) &&
 	       value_get_bool(tool, "plain", false) &&
 	       value_text_is(value_get(tool, "name"), name);
 }

@@ -6,7 +6,7 @@
 #include "middleware.h"
 #include "worker.h"
 
-/* True when call came by way of `tools` for a plain tool of this name. */
+/* True when call came by way of `wraps`, or of `tools`, for a plain tool of this name. */
 bool remote_tool_is(const struct worker_call *call, const char *name);
 
 /* Calls the tool's worker and waits for left_ms at most, on a fiber. *count is how many calls this

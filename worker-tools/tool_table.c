@@ -11,8 +11,8 @@
 #include "registry.h"
 #include "tools.h"
 
-#define TOOLS_MAX                                                                        \
-	(SERVICES_MAX - 3u) /* "tools", "webhook", "worker:..." are services as well */
+/* "tools", "wraps", "webhook", "worker:..." are services as well. */
+#define TOOLS_MAX (SERVICES_MAX - 4u)
 #define BUILTIN_MAX 64u
 /* Of the header that announces them: the rest of it, and around each name. */
 #define HEADER_REST_BYTES 512u

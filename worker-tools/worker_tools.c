@@ -19,7 +19,8 @@
 
 /* Of the drain: to send results and give calls back when their time is over. */
 #define HAND_BACK_MS INT64_C(2000)
-#define WEBHOOK_SHARE 4u /* of the slots, one in so many */
+#define ROOM_SHARE                                                                       \
+	4u /* of the slots, one in so many: for webhooks, and kept from `wraps` */
 
 struct worker_tools {
 	struct service *service;
@@ -145,26 +146,53 @@ on_call(void *arg, struct worker_call *call)
 	return job_answer(&tools->world, call);
 }
 
+static bool
+posts(const struct worker_tools *tools)
+{
+	return strcmp(tools->settings->webhooks, "off") != 0;
+}
+
+static uint32_t
+share_of(uint32_t slots)
+{
+	return slots < 2 * ROOM_SHARE ? 1 : slots / ROOM_SHARE;
+}
+
 /* A receiver may take ten seconds to say nothing: however many are to be told, tools keep the other slots. */
 static uint32_t
 webhook_slots(uint32_t slots)
 {
-	return slots < 2 * WEBHOOK_SHARE ? 1 : slots / WEBHOOK_SHARE;
+	return share_of(slots);
 }
 
-/* What its tools are, the service of this worker alone, and `webhook` where it posts. In the
- * arena. */
+/* A call that waits for another worker's tool may wait for minutes: however many do, and whatever webhooks take, a
+ * share is left (bodies.h, SERVICE_WRAPS). Each broker gives out what it was told for itself: so each is told of its
+ * part, or two of them would give out all slots. */
+static uint32_t
+wraps_slots(const struct worker_tools *tools)
+{
+	uint32_t slots = (uint32_t)tools->settings->slots, brokers = 0, others;
+
+	others = share_of(slots) + (posts(tools) ? webhook_slots(slots) : 0);
+	while (tools->settings->brokers[brokers] != NULL)
+		brokers++;
+	return slots >= others + brokers ? (slots - others) / brokers : 1;
+}
+
+/* What its tools are, `wraps`, the service of this worker alone, and `webhook` where it posts. In
+ * the arena. */
 static const struct wire_service *
 services_of(struct worker_tools *tools, struct tool_table *table, struct arena *arena,
     size_t *count_r)
 {
 	uint32_t slots = (uint32_t)tools->settings->slots;
 	const struct wire_service *services = tool_table_services(table, slots, count_r);
-	struct wire_service *all = arena_alloc(arena, (*count_r + 2) * sizeof *all);
+	struct wire_service *all = arena_alloc(arena, (*count_r + 3) * sizeof *all);
 
 	memcpy(all, services, *count_r * sizeof *all);
+	all[(*count_r)++] = (struct wire_service){ SERVICE_WRAPS, wraps_slots(tools) };
 	all[(*count_r)++] = (struct wire_service){ tools->pin, 0 };
-	if (strcmp(tools->settings->webhooks, "off") != 0)
+	if (posts(tools))
 		all[(*count_r)++] =
 		    (struct wire_service){ SERVICE_WEBHOOK, webhook_slots(slots) };
 	return all;

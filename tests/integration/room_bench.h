@@ -9,5 +9,8 @@
 /* What the kit's broker knows of the service of that name, as `flotilla top` says it, in arena; NULL: nothing. */
 const struct value *room_told(
     struct fleet_kit *kit, struct arena *arena, const char *service);
+/* The same of one of several brokers. */
+const struct value *room_told_by(
+    struct fleet_kit *kit, struct arena *arena, unsigned broker, const char *service);
 
 #endif

@@ -9,6 +9,13 @@ TCase *tcase_tool_room(void);
 
 #define RUNS 12
 
+/* It sleeps in a worker that runs no middleware. */
+static const struct language python = {
+	.program = "/usr/bin/python3",
+	.more = "tests/languages/more.py",
+	.middleware = "",
+};
+
 static struct language_bench bench;
 static struct cli_job *jobs[RUNS];
 
@@ -59,17 +66,28 @@ submit_slow_runs(void)
 		    language_submit(&bench, "slow", arena_printf(bench.arena, "r%u", i));
 }
 
+/* Of service's calls, at so many brokers. */
+static int64_t
+told(unsigned brokers, const char *service, const char *what)
+{
+	int64_t sum = 0;
+	unsigned i;
+
+	for (i = 0; i < brokers; i++)
+		sum += value_get_int(
+		    room_told_by(bench.kit, bench.arena, i, service), what, 0);
+	return sum;
+}
+
 /* Returns how many of service's calls run once all runs' are there. */
 static int64_t
-running_of(const char *service)
+running_of(unsigned brokers, const char *service)
 {
-	const struct value *told;
 	int64_t running;
 
-	do {
-		told = room_told(bench.kit, bench.arena, service);
-		running = value_get_int(told, "running", 0);
-	} while (running + value_get_int(told, "queued", 0) < RUNS);
+	do
+		running = told(brokers, service, "running");
+	while (running + told(brokers, service, "queued") < RUNS);
 	return running;
 }
 
@@ -107,11 +125,40 @@ START_TEST(a_tools_bound_takes_no_other_slots)
 	kit_start_all(bench.kit, 1, 1, 1);
 	apply_agents("nap", "{}");
 	submit_slow_runs();
-	ck_assert_int_eq(running_of("tool:nap"), 1);
+	ck_assert_int_eq(running_of(1, "tool:nap"), 1);
 	expect_room_for_others();
 	expect_ends();
 	lines = CLI(&sort, ledger);
 	ck_assert_str_eq(lines.out, "r0\nr1\nr10\nr11\nr2\nr3\nr4\nr5\nr6\nr7\nr8\nr9\n");
+}
+END_TEST
+
+/* A worker of another language has it, and the wraps wait for that one. */
+START_TEST(a_tool_elsewhere_leaves_others_their_room)
+{
+	unsigned brokers = (unsigned)_i;
+	struct child *worker;
+	int64_t running;
+
+	kit_set_brokers(bench.kit, brokers);
+	if (brokers > 1)
+		bench.brokers = arena_printf(bench.arena, "%s,%s", kit_broker(bench.kit),
+		    kit_broker_at(bench.kit, 1));
+	kit_flag(bench.kit, KIT_TOOLS, "--slots", "8");
+	kit_start_all(bench.kit, 1, 1, 1);
+	language_start_more(&bench, &worker, &python, "w");
+	apply_agents(
+	    "gate", arena_printf(bench.arena, "{path: %s}", kit_path(bench.kit, "go")));
+	submit_slow_runs();
+	do
+		running = running_of(brokers, "wraps");
+	while (told(brokers, "tool:gate", "running") != running);
+	if (brokers == 1)
+		ck_assert_int_eq(running, 6);
+	ck_assert_int_le(running, 6);
+	expect_room_for_others();
+	expect_ends();
+	child_stop(&worker);
 }
 END_TEST
 
@@ -123,5 +170,6 @@ tcase_tool_room(void)
 	tcase_set_timeout(tcase, 120);
 	tcase_add_checked_fixture(tcase, setup, teardown);
 	tcase_add_test(tcase, a_tools_bound_takes_no_other_slots);
+	tcase_add_loop_test(tcase, a_tool_elsewhere_leaves_others_their_room, 1, 3);
 	return tcase;
 }

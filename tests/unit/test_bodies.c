@@ -36,6 +36,7 @@ static const struct {
 	{ "model:x", "{'tools':['t']}", "{}", "tools" },
 	{ "tool:t", "{'tools':[null]}", "{}", "tools" },
 	{ "worker:0", "{'tools':{}}", "{}", "tools" },
+	{ "wraps", "{'tools':{}}", "{}", "tools" },
 	{ "model:x", "{'model':3}", "{}", "model" },
 	{ "tool:t", "{'middleware':[{'settings':[]}]}", "{}", "settings" },
 	{ "tool:t", "{'middleware':[{'models':'all'}]}", "{}", "models" },

@@ -106,6 +106,28 @@ START_TEST(calls_count_to_the_keys_tenant)
 }
 END_TEST
 
+/* The list names `tools` alone. */
+START_TEST(who_may_serve_or_call_tools_may_wraps_as_well)
+{
+	keyed_allow("keys:\n" ENTRY_C ENTRY_W2 "- {key: " KEY_W
+		    ", name: w, roles: [worker], services: [tools]}\n"
+		    "- {key: " KEY_OTHER ", name: o, roles: [worker], services: "
+		    "[\"model:*\"], calls: [tools]}\n");
+	bench_worker(&bench, W, "tools wraps", 2);
+	bench_expect(&bench, W, MSG_WELCOME, NULL);
+	bench_worker(&bench, W2, "tool:a wraps", 1);
+	keyed_expect_denied(W2, "to serve wraps");
+	bench_worker(&bench, W2, "tool:a", 1);
+	bench_call(&bench, C, "r.1.0", "tool:a");
+	bench_call(&bench, W2, "r.1.0/t1", "wraps");
+	bench_expect_outcome(&bench, W2, "r.1.0/t1", CODE_DENIED);
+	bench_worker(&bench, X, "model:x", 1);
+	bench_call(&bench, C, "r.1.1", "model:x");
+	bench_call(&bench, X, "r.1.1/t1", "wraps");
+	bench_expect(&bench, W, MSG_CALL, "r.1.1/t1");
+}
+END_TEST
+
 /* --- answers ---------------------------------------------------------------------------------- */
 
 START_TEST(a_worker_cannot_answer_anothers_call)
@@ -295,6 +317,7 @@ tcase_broker_rights(void)
 	tcase_add_test(
 	    tcase, a_worker_may_say_that_its_result_was_stored_by_another_broker);
 	tcase_add_test(tcase, calls_count_to_the_keys_tenant);
+	tcase_add_test(tcase, who_may_serve_or_call_tools_may_wraps_as_well);
 	tcase_add_test(tcase, a_worker_cannot_answer_anothers_call);
 	tcase_add_test(tcase, a_worker_cannot_take_a_waiting_call_by_announcing_it);
 	tcase_add_test(tcase, who_had_the_call_before_may_still_answer);
