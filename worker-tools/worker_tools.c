@@ -152,6 +152,18 @@ posts(const struct worker_tools *tools)
 	return strcmp(tools->settings->webhooks, "off") != 0;
 }
 
+/* Each broker gives out what it was told for itself: so each is told of its part, or several of them would give
+ * out more than slots. */
+static uint32_t
+part_of(const struct worker_tools *tools, uint32_t slots)
+{
+	uint32_t brokers = 0;
+
+	while (tools->settings->brokers[brokers] != NULL)
+		brokers++;
+	return slots > brokers ? slots / brokers : 1;
+}
+
 static uint32_t
 share_of(uint32_t slots)
 {
@@ -160,23 +172,20 @@ share_of(uint32_t slots)
 
 /* A receiver may take ten seconds to say nothing: however many are to be told, tools keep the other slots. */
 static uint32_t
-webhook_slots(uint32_t slots)
+webhook_slots(const struct worker_tools *tools)
 {
-	return share_of(slots);
+	return part_of(tools, share_of((uint32_t)tools->settings->slots));
 }
 
 /* A call that waits for another worker's tool may wait for minutes: however many do, and whatever webhooks take, a
- * share is left (bodies.h, SERVICE_WRAPS). Each broker gives out what it was told for itself: so each is told of its
- * part, or two of them would give out all slots. */
+ * share is left (bodies.h, SERVICE_WRAPS). */
 static uint32_t
 wraps_slots(const struct worker_tools *tools)
 {
-	uint32_t slots = (uint32_t)tools->settings->slots, brokers = 0, others;
+	uint32_t slots = (uint32_t)tools->settings->slots;
+	uint32_t others = share_of(slots) * (posts(tools) ? 2 : 1);
 
-	others = share_of(slots) + (posts(tools) ? webhook_slots(slots) : 0);
-	while (tools->settings->brokers[brokers] != NULL)
-		brokers++;
-	return slots >= others + brokers ? (slots - others) / brokers : 1;
+	return part_of(tools, slots > others ? slots - others : 1);
 }
 
 /* What its tools are, `wraps`, the service of this worker alone, and `webhook` where it posts. In
@@ -194,7 +203,7 @@ services_of(struct worker_tools *tools, struct tool_table *table, struct arena *
 	all[(*count_r)++] = (struct wire_service){ tools->pin, 0 };
 	if (posts(tools))
 		all[(*count_r)++] =
-		    (struct wire_service){ SERVICE_WEBHOOK, webhook_slots(slots) };
+		    (struct wire_service){ SERVICE_WEBHOOK, webhook_slots(tools) };
 	return all;
 }
 
