@@ -392,6 +392,16 @@ fail:
 	return NULL;
 }
 
+uint32_t
+worker_part(const char *const *endpoints, uint32_t slots)
+{
+	uint32_t brokers = 0;
+
+	while (endpoints[brokers] != NULL)
+		brokers++;
+	return slots > brokers ? slots / brokers : 1;
+}
+
 void
 worker_destroy(struct worker **worker_p)
 {

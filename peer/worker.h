@@ -52,6 +52,10 @@ struct worker_options {
 struct worker *worker_new(struct loop *loop, const struct worker_options *options,
     const char **wrong_r, const char **allowed_r);
 
+/* What each of the brokers at endpoints (NULL-ended) is told when a service is to have so many slots in all: each gives
+ * out what it was told, for itself. One at least. */
+uint32_t worker_part(const char *const *endpoints, uint32_t slots);
+
 /* Takes *worker_p. Every call must have ended (see drain). */
 void worker_destroy(struct worker **worker_p);
 

@@ -132,17 +132,21 @@ load_models(const char *file)
 	arena_destroy(&arena);
 }
 
-/* One that says nothing holds each call for minutes: however many ask it, the others keep some slots. Who is alone has them all. */
+/* One that says nothing holds each call for minutes: however many ask it, by whichever brokers, the others keep some slots. Who is
+ * alone has them all. */
 static uint32_t
-provider_slots(const struct provider_table *providers, uint32_t slots)
+provider_slots(const struct worker_model *model)
 {
+	const struct provider_table *providers = &model->providers;
+	uint32_t slots = (uint32_t)model->settings->slots;
 	size_t servers = 0, i;
 
 	for (i = 0; i < providers->count; i++)
 		servers += providers->endpoints[i].url != NULL;
 	if (servers < 2)
 		return slots;
-	return slots - (slots > 1 ? (slots + SPARE_SHARE - 1) / SPARE_SHARE : 0);
+	slots -= slots > 1 ? (slots + SPARE_SHARE - 1) / SPARE_SHARE : 0;
+	return worker_part((const char *const *)model->settings->brokers, slots);
 }
 
 /* Fills the services, and says once what this worker can do. */
@@ -150,8 +154,7 @@ static void
 list_services(struct worker_model *model)
 {
 	struct provider_table *providers = &model->providers;
-	uint32_t slots = (uint32_t)model->settings->slots,
-		 share = provider_slots(providers, slots);
+	uint32_t slots = (uint32_t)model->settings->slots, share = provider_slots(model);
 
 	model->services = xcalloc(providers->count, sizeof *model->services);
 	for (size_t i = 0; i < providers->count; i++) {

@@ -152,16 +152,11 @@ posts(const struct worker_tools *tools)
 	return strcmp(tools->settings->webhooks, "off") != 0;
 }
 
-/* Each broker gives out what it was told for itself: so each is told of its part, or several of them would give
- * out more than slots. */
+/* How many of slots, of all brokers together, each is told of. */
 static uint32_t
 part_of(const struct worker_tools *tools, uint32_t slots)
 {
-	uint32_t brokers = 0;
-
-	while (tools->settings->brokers[brokers] != NULL)
-		brokers++;
-	return slots > brokers ? slots / brokers : 1;
+	return worker_part((const char *const *)tools->settings->brokers, slots);
 }
 
 static uint32_t
