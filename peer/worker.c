@@ -399,6 +399,8 @@ worker_part(const char *const *endpoints, uint32_t slots)
 
 	while (endpoints[brokers] != NULL)
 		brokers++;
+	if (brokers < 2)
+		return slots;
 	return slots > brokers ? slots / brokers : 1;
 }
 
