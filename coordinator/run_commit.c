@@ -141,6 +141,20 @@ parent_of(const struct run *run)
 	return past->version >= 0 ? past->version : (int64_t)run->version;
 }
 
+/* What goes on from a checkpoint later is another run: untracked fields are this one's, and a context, of some MiB maybe, is with the
+ * pause or the failure that a run goes on from, and not once more with each step behind it. */
+static const struct value *
+without_own(struct arena *arena, const struct value *head)
+{
+	static const char *const own[] = { "untracked", "context" };
+	size_t i;
+
+	for (i = 0; i < COUNT(own); i++)
+		if (value_has(head, own[i]))
+			head = value_map_with(arena, head, own[i], NULL);
+	return head;
+}
+
 static const struct value *
 make_checkpoint(
     struct run *run, const struct value *head, const struct state_changes *changes)
@@ -163,11 +177,10 @@ make_checkpoint(
 		    run->node != NULL ? value_str(arena, run->node) : NULL },
 	};
 
-	/* The agent's version is in head under a name that the checkpoint's own takes. What goes on
-	 * from here later is another run, and untracked fields are this one's. */
+	/* The agent's version is in head under a name that the checkpoint's own takes. */
 	head = value_map_with(arena, head, "spec", value_get(head, "version"));
-	if (value_has(head, "untracked"))
-		head = value_map_with(arena, head, "untracked", NULL);
+	if (value_text_is(value_get(head, "status"), "running"))
+		head = without_own(arena, head);
 	return value_map_merge(arena, head, value_map_of(arena, more, COUNT(more)));
 }
 

@@ -82,6 +82,21 @@ check_asked(struct scene *scene, const char *run, const char *text)
 
 /* --- who answers ---------------------------------------------------------------------------- */
 
+/* Only those that a run may go on from have it. */
+static void
+check_checkpoints(struct scene *scene, size_t with)
+{
+	struct said said = RUN(scene, "history", "t", "--json");
+	const char *error;
+	const struct value *history =
+	    json_parse(scene->arena, said.out, strlen(said.out), &error);
+	size_t i, found = 0;
+
+	for (i = 0; i < value_size(history); i++)
+		found += value_has(value_at(history, i), "context");
+	ck_assert_msg(found == with, "%zu: %s", found, said.out);
+}
+
 /* Also whoever takes over the run that goes on. */
 static void
 play_limited(struct scene *scene)
@@ -105,6 +120,7 @@ play_limited(struct scene *scene)
 	ck_assert_uint_eq(ask_lines_of(scene, "three").count, 1);
 	ck_assert_uint_eq(ask_lines_of(scene, "two").count, 1);
 	ck_assert_uint_eq(ask_lines_of(scene, "seven").count, 0);
+	check_checkpoints(scene, 2);
 	/* A thread on which nothing waits has none. */
 	ck_assert_ptr_null(
 	    value_get(value_get(ask_state_of(scene, "t"), "head"), "context"));
