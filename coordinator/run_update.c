@@ -84,6 +84,7 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	struct arena *arena = run->arena;
 	bool waits = still_waits(run, head, same_calls);
 	bool is_same = value_text_is(value_get(head, "agent"), run->agent->spec->name);
+	bool stands = run_node(run)->kind != NODE_END; /* somebody may go on there */
 
 	return value_map(arena, "run", value_str(arena, run->id), "status",
 	    value_str(arena, waits ? "interrupted" : "success"), "step",
@@ -97,7 +98,7 @@ make_rest(struct run *run, const struct value *head, bool same_calls)
 	    waits ? run_round_written(run, arena, value_get(head, "round"), STATE_STORED)
 		  : NULL,
 	    "assistant", is_same ? value_get(head, "assistant") : NULL, "context",
-	    waits && is_same ? value_get(head, "context") : NULL, NULL);
+	    stands && is_same ? value_get(head, "context") : NULL, NULL);
 }
 
 /* The node that is meant: for GRAPH_START, which is none, the first one. */

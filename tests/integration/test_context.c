@@ -151,6 +151,36 @@ play_spent(struct scene *scene)
 	ck_assert_uint_eq(ask_lines_of(scene, "bought").count, 0);
 }
 
+/* Who answers in the tools' place goes on with the model. */
+static void
+play_written(struct scene *scene)
+{
+	struct said said = RUN(scene, "submit", "limited", "go", "--thread", "t",
+	    "--context", "{\"limit\": 3}", "--wait");
+
+	ck_assert_int_eq(said.status, 5);
+	said = RUN(scene, "update", "t",
+	    "{\"messages\": [{\"type\": \"tool\", \"tool_call_id\": \"a\", \"content\": "
+	    "\"1\"},"
+	    " {\"type\": \"tool\", \"tool_call_id\": \"b\", \"content\": \"3\"}]}",
+	    "--as", "tools");
+	ck_assert_msg(said.status == 0, "%s%s", said.out, said.err);
+	said = RUN(scene, "replay", "t", "--run-id", "r2", "--wait");
+	ck_assert_msg(said.status == 5, "%s%s", said.out, said.err);
+	check_asked(scene, "r2", "seven");
+	/* Where nothing is next there is none. */
+	said = RUN(scene, "update", "t", "{}", "--as", "__end__");
+	ck_assert_msg(said.status == 0, "%s%s", said.out, said.err);
+	ck_assert_ptr_null(
+	    value_get(value_get(ask_state_of(scene, "t"), "head"), "context"));
+}
+
+START_TEST(who_writes_meanwhile_does_not_take_it_away)
+{
+	ask_act_with(play_written, agents);
+}
+END_TEST
+
 START_TEST(what_was_rejected_does_not_run_whatever_has_changed)
 {
 	ask_act_with(play_spent, agents);
@@ -185,6 +215,7 @@ tcase_context(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, who_answers_need_not_know_it);
+	tcase_add_test(tcase, who_writes_meanwhile_does_not_take_it_away);
 	tcase_add_test(tcase, what_was_rejected_does_not_run_whatever_has_changed);
 	tcase_add_test(tcase, who_goes_on_behind_a_failure_has_it);
 	return tcase;
