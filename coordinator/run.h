@@ -206,7 +206,8 @@ enum go run_begin_command(
 /* --- what it is told (run_context.c) ------------------------------------------------------ */
 
 /* Sets run->context. Who goes on with a run, with an answer say, need not know what that was told: its context, which head has kept, is
- * under what he says himself, and his assistant's (`assistant_context`) under both. */
+ * under what he says himself, and his assistant's (`assistant_context`) under both; or between the two, where another assistant
+ * than the one of head goes on. */
 void run_take_context(
     struct run *run, const struct value *head, const struct value *options);
 /* GO_FAIL: it is not what the agent says it must be. */

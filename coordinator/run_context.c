@@ -5,25 +5,40 @@
 
 #include "schema.h"
 
-/* over's entries, where it is a map, and below's that it has not; either may be nil or NULL. */
+/* over's entries, and below's that it has not; what is no map hides what is below it, null and NULL nothing. */
 static const struct value *
 laid_over(struct arena *arena, const struct value *over, const struct value *below)
 {
-	if (!value_is(below, VALUE_MAP) || (over != NULL && !value_is(over, VALUE_MAP)))
-		return over;
-	return over != NULL ? value_map_merge(arena, below, over) : below;
+	if (value_is_nil(over))
+		return below;
+	return value_is(over, VALUE_MAP) && value_is(below, VALUE_MAP)
+		   ? value_map_merge(arena, below, over)
+		   : over;
+}
+
+/* Whether the run is begun by another assistant than the one that head has come from. Who went on meanwhile without any, as
+ * `flotilla approve` does, was told nothing by one. */
+static bool
+is_others(const struct run *run, const struct value *head)
+{
+	const char *assistant = run_record_text(run, "assistant");
+	const char *before = value_get_text(head, "assistant");
+
+	return assistant != NULL && before != NULL && strcmp(assistant, before) != 0;
 }
 
 void
 run_take_context(struct run *run, const struct value *head, const struct value *options)
 {
+	struct arena *arena = run->arena;
 	const struct value *kept = run->goes_on ? value_get(head, "context") : NULL;
 	const struct value *own = value_get(options, "context");
+	const struct value *below = value_get(options, "assistant_context");
 
-	run->keeps_context = value_size(kept) > 0;
-	own = laid_over(run->arena, own, kept);
-	run->context =
-	    laid_over(run->arena, own, value_get(options, "assistant_context"));
+	run->keeps_context = !value_is_nil(kept);
+	below = is_others(run, head) ? laid_over(arena, below, kept)
+				     : laid_over(arena, kept, below);
+	run->context = laid_over(arena, own, below);
 }
 
 enum go

@@ -55,6 +55,16 @@ static const char agents[] =
     "script:\n"
     "  m:\n"
     "    - tool_calls: [{id: a, name: break, args: {}}]\n"
+    "    - content: All is done.\n"
+    "---\n"
+    "name: named\n"
+    "model: scripted:m\n"
+    "tools: [linger]\n"
+    "context: {type: string}\n"
+    "interrupt_before: [tools]\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls: [{id: a, name: linger, args: {}}]\n"
     "    - content: All is done.\n";
 
 #define RUN(scene, ...) ASK_FLOTILLA(scene, __VA_ARGS__)
@@ -151,6 +161,26 @@ play_spent(struct scene *scene)
 	ck_assert_uint_eq(ask_lines_of(scene, "bought").count, 0);
 }
 
+/* What is no map lies over nothing and nothing over it. */
+static void
+play_named(struct scene *scene)
+{
+	struct said said = RUN(scene, "submit", "named", "go", "--thread", "t",
+	    "--context", "\"ann\"", "--wait");
+
+	ck_assert_int_eq(said.status, 5);
+	said = RUN(scene, "resume", "t", "--context", "{}", "--wait");
+	check_said(&said, 1, "context");
+	said = RUN(scene, "resume", "t", "--context", "null", "--wait");
+	check_said(&said, 0, "All is done.");
+}
+
+START_TEST(it_need_not_be_a_map)
+{
+	ask_act_with(play_named, agents);
+}
+END_TEST
+
 /* Who answers in the tools' place goes on with the model. */
 static void
 play_written(struct scene *scene)
@@ -215,6 +245,7 @@ tcase_context(void)
 
 	tcase_set_timeout(tcase, 120);
 	tcase_add_test(tcase, who_answers_need_not_know_it);
+	tcase_add_test(tcase, it_need_not_be_a_map);
 	tcase_add_test(tcase, who_writes_meanwhile_does_not_take_it_away);
 	tcase_add_test(tcase, what_was_rejected_does_not_run_whatever_has_changed);
 	tcase_add_test(tcase, who_goes_on_behind_a_failure_has_it);

@@ -47,12 +47,54 @@ START_TEST(who_goes_on_has_what_was_said)
 	ab_ask("POST", "/threads/kept/runs/wait",
 	    arena_printf(fleet->arena,
 		"{'assistant_id': '%s', " HI ", 'if_not_exists': 'create', 'context': "
-		"{'n': 2}, 'interrupt_before': ['model']}",
+		"{'n': 2}, 'interrupt_before': '*'}",
 		id),
 	    200);
 	ck_assert_str_eq(
 	    serve_last_text(ab_ask("POST", "/threads/kept/runs/wait", body, 200)),
 	    "dry 2");
+}
+END_TEST
+
+static const char *
+go_on_by(const char *thread, const char *id, const char *keys)
+{
+	return serve_last_text(
+	    ab_ask("POST", arena_printf(fleet->arena, "/threads/%s/runs/wait", thread),
+		arena_printf(
+		    fleet->arena, "{'assistant_id': '%s', 'input': null%s}", id, keys),
+		200));
+}
+
+/* But who goes on by another assistant has chosen that one's. Who named none meanwhile has chosen none. */
+START_TEST(who_goes_on_by_another_has_the_others)
+{
+	const char *one = ab_create("'context': {'tone': 'dry', 'n': 1}");
+	const char *other = ab_create("'context': {'tone': 'warm', 'm': 1}");
+	static const char *const threads[] = { "passed", "passed-by" };
+	const struct value *state;
+	const char *path;
+	size_t i;
+
+	for (i = 0; i < 2; i++) {
+		path = arena_printf(fleet->arena, "/threads/%s/runs/wait", threads[i]);
+		ab_ask("POST", path,
+		    arena_printf(fleet->arena,
+			"{'assistant_id': '%s', " HI ", 'if_not_exists': 'create', "
+			"'context': {'n': 2}, 'interrupt_before': '*'}",
+			one),
+		    200);
+	}
+	ck_assert_str_eq(go_on_by(threads[0], other, ""), "warm 2");
+	/* Once more in front of the pause. */
+	path = arena_printf(fleet->arena, "/threads/%s", threads[1]);
+	state = ab_ask("GET", arena_printf(fleet->arena, "%s/state", path), NULL, 200);
+	go_on_by(threads[1], "teller",
+	    arena_printf(fleet->arena, ", 'interrupt_before': '*', 'checkpoint_id': '%s'",
+		value_get_text(state, "checkpoint_id")));
+	ck_assert_str_eq(
+	    value_get_text(ab_ask("GET", path, NULL, 200), "status"), "interrupted");
+	ck_assert_str_eq(go_on_by(threads[1], one, ""), "dry 2");
 }
 END_TEST
 
@@ -356,6 +398,7 @@ ab_add_runs(TCase *tcase)
 {
 	tcase_add_test(tcase, its_runs_have_its_context);
 	tcase_add_test(tcase, who_goes_on_has_what_was_said);
+	tcase_add_test(tcase, who_goes_on_by_another_has_the_others);
 	tcase_add_test(tcase, its_runs_have_its_limit);
 	tcase_add_test(tcase, runs_and_threads_say_whose_they_are);
 	tcase_add_test(tcase, streams_say_whose_they_are);
