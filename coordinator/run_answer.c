@@ -241,21 +241,35 @@ decide(struct run *run, const struct value *kept, const struct value *answer,
 	return GO_ON;
 }
 
-/* Which calls the question was about that has been answered now, behind those of the answers before it. */
+/* What is known of the question that has been answered now, or NULL, behind what list, or NULL, has of those answered before it. */
 static const struct value *
-add_calls(struct arena *arena, const struct value *kept)
+add_known(struct arena *arena, const struct value *kept, const struct value *list,
+    const struct value *known)
 {
-	const struct value *ids = value_get(value_get(kept, "ask"), "tool_call_ids");
-	const struct value *calls = value_get(kept, "answered_calls");
 	size_t answered = value_size(value_get(kept, "answers"));
 
-	if (value_is_nil(ids) && calls == NULL)
+	if (value_is_nil(known) && list == NULL)
 		return NULL;
-	if (calls == NULL)
-		calls = value_empty_array();
-	while (value_size(calls) < answered)
-		calls = value_array_add(arena, calls, value_nil());
-	return value_array_add(arena, calls, ids != NULL ? ids : value_nil());
+	if (list == NULL)
+		list = value_empty_array();
+	while (value_size(list) < answered)
+		list = value_array_add(arena, list, value_nil());
+	return value_array_add(arena, list, known != NULL ? known : value_nil());
+}
+
+/* Which calls it was about, and who asked it. */
+static const struct value *
+with_known(struct arena *arena, const struct value *kept)
+{
+	const struct value *calls =
+	    add_known(arena, kept, value_get(kept, "answered_calls"),
+		value_get(value_get(kept, "ask"), "tool_call_ids"));
+	const struct value *askers =
+	    add_known(arena, kept, value_get(kept, "askers"), value_get(kept, "asker"));
+
+	kept = value_map_with(arena, kept, "answered_calls", calls);
+	kept = value_map_with(arena, kept, "askers", askers);
+	return value_map_with(arena, kept, "asker", NULL);
 }
 
 /* A call that asked itself: it runs again, with one answer more, if that is one. */
@@ -272,7 +286,7 @@ take_answer(struct run *run, const struct value *kept, const struct value *answe
 		return run_fail(run, "ValueError",
 		    "resume: the answer to '%s' does not fit: %s", ask_id(kept), reason);
 	decided_event(run, kept, ask_id(kept), answer);
-	kept = value_map_with(arena, kept, "answered_calls", add_calls(arena, kept));
+	kept = with_known(arena, kept);
 	answers = value_array_add(
 	    arena, answers != NULL ? answers : value_empty_array(), answer);
 	kept = value_map_with(arena, kept, "answers", answers);

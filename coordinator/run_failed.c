@@ -1,7 +1,7 @@
 /* run_failed: what a round of tool calls that has failed its run leaves in the thread's head, as a pause does (run_round.c), for a
  * run that goes on there (semantics.md 2.3: writes of finished tasks are kept also when a sibling fails):
  *
- *	{<index>: {id, key, outcome | ask | answers?, children?, held?, given?}, ...}
+ *	{<index>: {id, key, outcome | ask | answers?, askers?, children?, held?, given?}, ...}
  *
  * A call that had ended has its outcome and is not made again. One that failed, or was cancelled for it, is made again, with the
  * key that it had: what a receiver knows it by. What a human has answered, it has been answered. What came of its children
@@ -53,8 +53,9 @@ made_again(struct run *run, const struct effect *effect, bool has_failed)
 		given = child == effect->at_work ? value_bool(true) : effect->given;
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
 	    value_str(arena, key), "answers",
-	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL,
-	    "children", kept_children(arena, effect, has_failed), "held",
+	    effect->answers != NULL ? value_copy(arena, effect->answers) : NULL, "askers",
+	    effect->askers != NULL ? value_copy(arena, effect->askers) : NULL, "children",
+	    kept_children(arena, effect, has_failed), "held",
 	    child != NULL ? value_copy(arena, child) : NULL, "given",
 	    given != NULL ? value_copy(arena, given) : NULL, NULL);
 }

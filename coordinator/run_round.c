@@ -2,13 +2,13 @@
  * others are done, a model's call, a node hook. What it has so far is kept in the thread's
  * head, as `round`:
  *
- *	{<index>: {id, key, answers?, answered_calls?, outcome | ask | (neither: to be sent), interrupt?,
+ *	{<index>: {id, key, answers?, answered_calls?, askers?, asker?, outcome | ask | (neither: to be sent), interrupt?,
  *		children?, held?, asks?, given?}, ...}
  *
  * id is the tool call's (or the node's name), key the idempotency key, ask {id, value, node,
  * tool_call_id?, tool_call_ids?, response_schema?} what is asked: by the call itself, when `interrupt` is true, else by us, since
  * the call's fate is unknown. answers are those to the call's interrupts so far, in order; answered_calls, where one was about
- * calls, the tool_call_ids of each, or nil. children, held and
+ * calls, the tool_call_ids of each, or nil; askers, which middleware's wrap of a tool's call has asked each, and asker, that of ask. children, held and
  * given are of the agents that the call has asked to do something (run_child.c); asks: [ask], what the one that
  * holds it up asks. The
  * run that resumes takes it from there: what has an outcome is not run again, what runs again
@@ -53,6 +53,7 @@ run_round_recall(struct run *run, size_t index, struct effect *effect)
 	effect->call.key = value_get_text(kept, "key");
 	effect->answers = value_get(kept, "answers");
 	effect->answered_calls = value_get(kept, "answered_calls");
+	effect->askers = value_get(kept, "askers");
 	effect->children = value_get(kept, "children");
 	effect->held = value_get(kept, "held");
 	effect->given = value_get(kept, "given");
@@ -63,7 +64,9 @@ run_round_recall(struct run *run, size_t index, struct effect *effect)
 		effect->known = value_get(kept, "outcome");
 	else if (ask != NULL && value_get_bool(kept, "interrupt", false))
 		effect->known = value_map(run->scratch, "interrupt",
-		    value_get(ask, "value"), "about", ask, NULL);
+		    value_get(ask, "value"), "about",
+		    value_map_with(run->scratch, ask, "asker", value_get(kept, "asker")),
+		    NULL);
 	else if (ask != NULL)
 		effect->known = value_map(run->scratch, "ask", ask, NULL);
 }
@@ -72,6 +75,15 @@ static bool
 is_interrupt(const struct value *outcome)
 {
 	return value_has(outcome, "interrupt") && !value_has(outcome, "fault");
+}
+
+/* The name of the middleware whose hook asks, or NULL. */
+static const struct value *
+asker_of(struct arena *arena, const struct value *outcome)
+{
+	const char *name = value_get_text(value_get(outcome, "about"), "asker");
+
+	return name != NULL ? value_str(arena, name) : NULL;
 }
 
 bool
@@ -128,7 +140,8 @@ run_round_kept(struct run *run, const struct effect *effect, const struct value 
 	if (held)
 		return value_map(arena, "id", value_copy(arena, effect->name), "key",
 		    value_str(arena, key), "answers", copy_of(arena, effect->answers),
-		    "children", copy_of(arena, effect->children), "held",
+		    "askers", copy_of(arena, effect->askers), "children",
+		    copy_of(arena, effect->children), "held",
 		    copy_of(arena, value_get(outcome, "held")), "asks",
 		    copy_of(arena, value_get(outcome, "asks")), NULL);
 	if (interrupt)
@@ -143,7 +156,9 @@ run_round_kept(struct run *run, const struct effect *effect, const struct value 
 		outcome = tool_calls_told(run, arena, effect->tool_call, outcome);
 	return value_map(arena, "id", value_copy(arena, effect->name), "key",
 	    value_str(arena, key), "answers", copy_of(arena, effect->answers),
-	    "answered_calls", copy_of(arena, effect->answered_calls), "children",
+	    "answered_calls", copy_of(arena, effect->answered_calls), "askers",
+	    copy_of(arena, effect->askers), "asker",
+	    interrupt ? asker_of(arena, outcome) : NULL, "children",
 	    ask != NULL ? copy_of(arena, effect->children) : NULL, "ask", ask,
 	    "interrupt", interrupt ? value_bool(true) : NULL, "outcome",
 	    ask == NULL ? value_copy(arena, outcome) : NULL, NULL);

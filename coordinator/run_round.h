@@ -19,7 +19,8 @@ struct effect {
 	const struct value *known;   /* its outcome from before a pause, or NULL */
 	const struct value *answers; /* [value], to what it asked so far, or NULL */
 	const struct value
-	    *answered_calls; /* [[id] or nil]: what that was about; or NULL */
+	    *answered_calls, /* [[id] or nil]: what that was about; or NULL */
+	    *askers;         /* [name or nil]: which middleware asked it; or NULL */
 	const char
 	    *last_id; /* of the last that was sent of it; before that, of the first */
 	/* Of children (run_child.c): what came of those that have ended, [map], or NULL; the one whose pause

@@ -31,6 +31,7 @@ tool_request_body(struct run *run, struct arena *arena, const struct effect *eff
 		{ VALUE_TEXT("state"), run_tool_state(run, arena, definition) },
 		{ VALUE_TEXT("context"), run->context },
 		{ VALUE_TEXT("answers"), effect->answers },
+		{ VALUE_TEXT("askers"), effect->askers },
 	};
 
 	return value_map_of(arena, body, sizeof body / sizeof *body);

@@ -372,7 +372,21 @@ tool_interrupt_about(
 {
 	struct tool_run *run = request->run;
 
+	if (request->use != NULL)
+		about = value_map_merge(run->arena, about,
+		    value_map(run->arena, "asker",
+			value_str(run->arena, request->use->name), NULL));
 	return interrupts_ask(&run->interrupts, run->arena, value, about, &run->control);
+}
+
+bool
+tool_was_answered(const struct tool_request *request)
+{
+	const struct interrupts *interrupts = &request->run->interrupts;
+
+	return request->use != NULL && interrupts->asked == NULL &&
+	       value_text_is(
+		   value_at(interrupts->askers, interrupts->taken), request->use->name);
 }
 
 const struct value *
@@ -453,7 +467,8 @@ chain_tool_call(struct arena *arena, const struct chain *chain,
 		.request = request,
 		.key = idempotency_key,
 		.backend = backend,
-		.interrupts = { .answers = value_get(request, "answers") },
+		.interrupts = { .answers = value_get(request, "answers"),
+		    .askers = value_get(request, "askers") },
 		.notes = { .arena = arena },
 		.used = { .arena = arena } };
 	struct tool_request *first = tool_request_new(&run);

@@ -83,6 +83,9 @@ const struct value *tool_interrupt(
 /* As turn_interrupt_about. */
 const struct value *tool_interrupt_about(
     struct tool_request *request, const struct value *value, const struct value *about);
+/* From wrap_tool_call: whether the answer that tool_interrupt takes next is to a question of this middleware's. What it asks may depend
+ * on things that have changed since. */
+bool tool_was_answered(const struct tool_request *request);
 /* For a tool that runs anew for each answer, such as a program: takes the answers that are
  * there and certainly its own, [value]. None when the agent has a wrap_tool_call, which may
  * have asked, too: then tool_interrupt gives them one by one. */

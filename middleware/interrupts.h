@@ -10,6 +10,8 @@ struct interrupts {
 	const struct value *answers; /* [value], those given so far, or NULL */
 	/* [[id] or nil]: the calls that the questions of these were about, as far as that is known; or NULL */
 	const struct value *answered_calls;
+	const struct value *
+	    askers; /* [name or nil]: which middleware asked these, as far as that is known; or NULL */
 	size_t taken;
 	const struct value *asked; /* what has no answer yet, or NULL */
 	const struct value *about; /* what was said beside that, or NULL */

@@ -34,6 +34,7 @@ static const struct shape {
 	{ "state", A_MAP, "its request's state is no map" },
 	{ "providers", SOME_TEXTS, "its request's providers are no list of texts" },
 	{ "answers", A_LIST, "its request's answers are no list" },
+	{ "askers", A_LIST, "its request's askers are no list" },
 	{ "children", SOME_MAPS, "its request's children are no list of maps" },
 	{ "tool_call", A_MAP, "its request's tool_call is no map" },
 	{ "tool", A_MAP, "its request's tool is no map" },
@@ -58,6 +59,7 @@ static const struct shape {
 	{ "runs", SOME_MAPS, "the runs of its answer's child are no list of maps" },
 }, about_shapes[] = {
 	{ "tool_call_ids", SOME_TEXTS, "its answer's tool_call_ids are no list of texts" },
+	{ "asker", A_TEXT, "its answer's asker is no text" },
 }, model_tools = { "tools", SOME_MAPS, "its profile's tools are no list of maps" },
   tools_tools = { "tools", SOME_TEXTS, "its profile's tools are no list of names" };
 

@@ -465,7 +465,7 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 		.args = tool_args(request),
 	};
 	const struct value *edited, *decision;
-	const char *failed;
+	const char *failed = NULL;
 
 	if (!is_per_call(call.settings)) {
 		edited =
@@ -473,7 +473,8 @@ wrap_tool_call(struct tool_request *request, struct tool_next *next)
 		return edited != NULL ? run_edited(request, next, edited)
 				      : tool_next(next, request);
 	}
-	if (!hitl_wants(&call, &failed))
+	/* Whatever `when` says of it by now, a human has decided it. */
+	if (!tool_was_answered(request) && !hitl_wants(&call, &failed))
 		return tool_next(next, request);
 	if (failed != NULL)
 		tool_note(request, "%s: `when` failed, so a human is asked: %s",

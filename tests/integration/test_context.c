@@ -47,6 +47,23 @@ static const char agents[] =
     "    - tool_calls: [{id: a, name: note, args: {text: bought}}]\n"
     "    - content: All is done.\n"
     "---\n"
+    "name: single\n"
+    "model: scripted:m\n"
+    "tools: [note]\n"
+    "middleware:\n"
+    "  - human_in_the_loop:\n"
+    "      interrupt_mode: per_call\n"
+    "      interrupt_on:\n"
+    "        note:\n"
+    "          allowed_decisions: [approve, reject]\n"
+    "          when: '#args.text > context.limit'\n"
+    "script:\n"
+    "  m:\n"
+    "    - tool_calls:\n"
+    "        - {id: a, name: note, args: {text: three}}\n"
+    "        - {id: b, name: note, args: {text: seven}}\n"
+    "    - content: All is done.\n"
+    "---\n"
     "name: failing\n"
     "model: scripted:m\n"
     "tools: [break]\n"
@@ -217,6 +234,36 @@ START_TEST(what_was_rejected_does_not_run_whatever_has_changed)
 }
 END_TEST
 
+/* Each of two calls asks for itself; one is rejected by who lets longer texts pass, and the other one, which waits meanwhile, behind it. */
+static void
+play_single(struct scene *scene)
+{
+	const struct value *record;
+	struct said said = RUN(scene, "submit", "single", "go", "--thread", "t",
+	    "--run-id", "r1", "--context", "{\"limit\": 3}", "--wait");
+	const char *one, *two;
+
+	ck_assert_int_eq(said.status, 5);
+	record = ask_wait_end(scene, "r1", "t");
+	one =
+	    arena_printf(scene->arena, "%s={\"type\": \"reject\"}", ask_id_of(record, 0));
+	two =
+	    arena_printf(scene->arena, "%s={\"type\": \"reject\"}", ask_id_of(record, 1));
+	said = RUN(scene, "resume", "t", "--answer", one, "--context", "{\"limit\": 9}",
+	    "--wait");
+	ck_assert_msg(said.status == 5, "%s%s", said.out, said.err);
+	said = RUN(scene, "resume", "t", "--answer", two, "--wait");
+	check_said(&said, 0, "All is done.");
+	ck_assert_uint_eq(ask_lines_of(scene, "three").count, 0);
+	ck_assert_uint_eq(ask_lines_of(scene, "seven").count, 0);
+}
+
+START_TEST(so_it_is_of_calls_that_ask_alone)
+{
+	ask_act_with(play_single, agents);
+}
+END_TEST
+
 /* --- behind a failure ------------------------------------------------------------------------ */
 
 static void
@@ -248,6 +295,7 @@ tcase_context(void)
 	tcase_add_test(tcase, it_need_not_be_a_map);
 	tcase_add_test(tcase, who_writes_meanwhile_does_not_take_it_away);
 	tcase_add_test(tcase, what_was_rejected_does_not_run_whatever_has_changed);
+	tcase_add_test(tcase, so_it_is_of_calls_that_ask_alone);
 	tcase_add_test(tcase, who_goes_on_behind_a_failure_has_it);
 	return tcase;
 }
