@@ -17,7 +17,7 @@
 #define TOOLS_FIRST_MS 60000u /* the fleet's workers are known by then */
 #define TOOLS_MS 3600000u
 #define DAMAGE_MS 3600000u
-#define SWEEPERS 8u
+#define SWEEPERS 16u
 #define SWEEPS_MAX 8u /* of a shard, from one look of the round to the next */
 
 struct shard_chores {
@@ -31,7 +31,8 @@ struct shard_chores {
 	uint64_t damage_ms;        /* when it may be said again what is damaged */
 };
 
-/* Does away with threads whose time is over. */
+/* Does away with threads whose time is over. Each answer of Redis is heard at this process's next turn, which is a long one where there
+ * is more to do than can be done: few sweepers, or little at a time, delete less than such a fleet makes. */
 struct sweeper {
 	struct chores *chores;
 	struct fiber *fiber;
@@ -128,7 +129,7 @@ sweep(struct shard_chores *shard)
 		    !coordinator->draining;
 	     i++) {
 		shard->has_over = false;
-		retention_sweep(coordinator, shard->chores->store, shard->number);
+		retention_sweep(coordinator, shard->chores->store, shard->number, i > 0);
 		look(shard);
 	}
 	shard->is_swept = false;

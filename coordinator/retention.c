@@ -7,6 +7,7 @@
 /* Of a shard, at a time; Redis does nothing else meanwhile, some 80 us a thread. */
 #define EXPIRED_MAX 50u
 #define GONE_MAX 200u
+#define MUCH 4u /* so many times as many, where there is much */
 
 const struct value *
 retention_usual(const struct coordinator *coordinator, struct arena *arena)
@@ -38,18 +39,19 @@ prune(struct store *store, const char *thread)
 }
 
 void
-retention_sweep(
-    const struct coordinator *coordinator, struct store *store, unsigned shard)
+retention_sweep(const struct coordinator *coordinator, struct store *store,
+    unsigned shard, bool is_much)
 {
+	unsigned times = is_much ? MUCH : 1;
 	struct arena *arena = arena_new();
 	const struct value *threads = value_empty_array();
-	enum store_status status = store_expire(store, arena, shard, EXPIRED_MAX,
+	enum store_status status = store_expire(store, arena, shard, times * EXPIRED_MAX,
 	    retention_usual(coordinator, arena), &threads);
 	size_t i;
 
 	for (i = 0; i < value_size(threads) && !coordinator->draining; i++)
 		prune(store, value_text(value_at(threads, i)));
 	if (status == STORE_OK && !coordinator->draining)
-		store_forget_gone(store, arena, shard, GONE_MAX);
+		store_forget_gone(store, arena, shard, times * GONE_MAX);
 	arena_destroy(&arena);
 }

@@ -9,8 +9,9 @@
 const struct value *retention_usual(
     const struct coordinator *coordinator, struct arena *arena);
 
-/* Deletes or prunes some of what is due in shard, and finishes deletions that somebody began, by store. */
-void retention_sweep(
-    const struct coordinator *coordinator, struct store *store, unsigned shard);
+/* Deletes or prunes what is due in shard, and finishes deletions that somebody began, by store: some of it, or more at once, where it
+ * is known to be much. */
+void retention_sweep(const struct coordinator *coordinator, struct store *store,
+    unsigned shard, bool is_much);
 
 #endif
