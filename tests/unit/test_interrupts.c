@@ -138,17 +138,28 @@ chain_of(bool model)
 	    use("B", "{'asks': ['b1?', 'b2?']}"), NULL);
 }
 
+/* Of a tool's call it is told whose question it is (tool_was_answered). */
+static void
+check_asked(bool model, const struct value *body, const char *question, const char *by)
+{
+	const char *about =
+	    model ? "" : arena_printf(arena, ", 'about': {'asker': '%s'}", by);
+
+	ck_assert_value(
+	    arena, body, arena_printf(arena, "{'interrupt': '%s'%s}", question, about));
+}
+
 START_TEST(a_wrap_asks_and_the_call_begins_anew_with_the_answer)
 {
 	bool model = _i == 0;
 	const struct chain *chain = chain_of(model);
 	const char *rest = model ? "send" : "tool";
 
-	ck_assert_value(arena, call(model, chain, "[]"), "{'interrupt': 'b1?'}");
+	check_asked(model, call(model, chain, "[]"), "b1?", "B");
 	ck_assert_str_eq(stub_log(), "A> B>");
-	ck_assert_value(arena, call(model, chain, "['x']"), "{'interrupt': 'b2?'}");
+	check_asked(model, call(model, chain, "['x']"), "b2?", "B");
 	ck_assert_str_eq(stub_log(), "A> B> B=x");
-	ck_assert_value(arena, call(model, chain, "['x', 'y']"), "{'interrupt': 'a?'}");
+	check_asked(model, call(model, chain, "['x', 'y']"), "a?", "A");
 	ck_assert_str_eq(stub_log(), arena_printf(arena, "A> B> B=x B=y %s B<", rest));
 	ck_assert_str_eq(stub_outcome(arena, call(model, chain, "['x', 'y', 'z']")),
 	    model ? "ok" : "1");

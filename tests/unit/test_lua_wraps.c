@@ -337,7 +337,8 @@ START_TEST(an_interrupt_of_a_wrap_waits_for_its_answer)
 	struct play play = play_of();
 
 	ck_assert_value(arena, play_model(&play, chain), "{'interrupt': 'may I?'}");
-	ck_assert_value(arena, play_tool(&play, chain), "{'interrupt': 'may it?'}");
+	ck_assert_value(arena, play_tool(&play, chain),
+	    "{'interrupt': 'may it?', 'about': {'asker': 'lua'}}");
 	play.request =
 	    value_map_with(arena, play.request, "answers", literal(arena, "['yes ']"));
 	ck_assert_str_eq(stub_outcome(arena, play_model(&play, chain)), "answer: yes ");
